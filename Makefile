@@ -1,0 +1,35 @@
+# Two commands do everything, set-up included: make demo, make test.
+PYTHON ?= python3
+BIN := .venv/bin
+export PIP_DISABLE_PIP_VERSION_CHECK := 1
+
+.PHONY: demo test lint bench clean
+
+demo: .venv/demo
+	$(BIN)/platypoos demo --out out
+
+test: .venv/test lint
+	$(BIN)/pytest -n 2
+
+lint: .venv/test
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+bench: .venv/test
+	$(BIN)/python benchmarks/speed.py
+
+.venv/bin/python:
+	$(PYTHON) -m venv .venv
+
+.venv/demo: pyproject.toml | .venv/bin/python
+	$(BIN)/pip install --quiet --editable '.[demo]'
+	touch $@
+
+.venv/test: pyproject.toml | .venv/bin/python
+	$(BIN)/pip install --quiet --editable '.[test]'
+	touch $@
+
+clean:
+	rm -rf .venv out build dist

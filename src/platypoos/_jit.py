@@ -1,0 +1,161 @@
+"""Numba, with caches on disk that notice every change of the compiled code.
+
+Numba caches a compiled function beside its source and recompiles when *that file* changes. Our
+functions call each other across files, so every cache here is stamped with the contents of all
+files that hold compiled code: after an upgrade or an edit nothing stale is ever run.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import inspect
+import types
+from collections.abc import Callable
+from functools import cache
+from pathlib import Path
+from typing import Any, TypeVar
+
+import numba
+import numpy as np
+from numba.core import cgutils
+from numba.core import types as nbtypes
+from numba.core.dispatcher import Dispatcher
+from numba.extending import intrinsic, register_jitable
+from numba.extending import overload as _numba_overload
+from numba.np.arrayobj import populate_array
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+@cache
+def _package_stamp() -> str:
+    digest = hashlib.sha256()
+    for file in sorted(Path(__file__).parent.rglob("*.py")):
+        source = file.read_bytes()
+        if b"_jit" in source:
+            digest.update(source)
+    return digest.hexdigest()
+
+
+def jit(function: F) -> F:
+    """Compile at the first call, and keep the machine code on disk for the next process."""
+    dispatcher = numba.njit(cache=True)(function)
+    cache_file = getattr(dispatcher._cache, "_cache_file", None)
+    if cache_file is not None:
+        cache_file._source_stamp = _package_stamp()
+    return dispatcher  # type: ignore[no-any-return]
+
+
+def inlined(function: F) -> F:
+    """Copied into the compiled functions that call it: no call, nothing to compile by itself."""
+    return numba.njit(inline="always")(function)  # type: ignore[no-any-return]
+
+
+def jitable(function: F) -> F:
+    """Plain Python here, compiled when called from compiled code."""
+    return register_jitable(function)  # type: ignore[no-any-return]
+
+
+def jit_uncached(function: F) -> F:
+    """Compile at the first call, for this process only."""
+    return numba.njit(function)  # type: ignore[no-any-return]
+
+
+def overload(function: F) -> Callable[[F], F]:
+    """What ``function`` means inside compiled code."""
+    return _numba_overload(function)  # type: ignore[no-any-return]
+
+
+def fingerprint(function: Any) -> str | None:
+    """Name a compiled function by all it depends on, or None if that cannot be told.
+
+    The name covers the byte code, the constants, and whatever globals and closure cells the code
+    uses, recursively: two processes that define the same step agree on it.
+    """
+    digest = hashlib.sha256()
+    try:
+        _absorb(digest, function, set())
+    except TypeError:
+        return None
+    return digest.hexdigest()
+
+
+def _absorb(digest: Any, value: Any, seen: set[int]) -> None:
+    if isinstance(value, Dispatcher):
+        value = value.py_func
+    if isinstance(value, types.FunctionType):
+        if id(value) in seen:
+            return
+        seen.add(id(value))
+        used = inspect.getclosurevars(value)
+        _absorb(digest, value.__code__, seen)
+        for name, item in sorted({**used.globals, **used.nonlocals}.items()):
+            digest.update(name.encode())
+            _absorb(digest, item, seen)
+    elif isinstance(value, types.CodeType):
+        digest.update(value.co_code)
+        digest.update(" ".join(value.co_names).encode())
+        for constant in value.co_consts:
+            _absorb(digest, constant, seen)
+    elif isinstance(value, types.ModuleType | types.BuiltinFunctionType | type | np.ufunc):
+        digest.update(f"{getattr(value, '__module__', '')}.{value.__name__}".encode())
+    elif isinstance(value, np.ndarray):
+        digest.update(repr((value.dtype.str, value.shape)).encode() + value.tobytes())
+    elif isinstance(value, tuple):
+        for item in value:
+            _absorb(digest, item, seen)
+    elif isinstance(value, int | float | complex | str | bytes | np.generic | None):
+        digest.update(repr(value).encode())
+    else:
+        raise TypeError(f"no fingerprint for {type(value).__name__}")
+
+
+def name_for_cache(dispatcher: Any) -> bool:
+    """Let code specialised for ``dispatcher`` be cached on disk. Returns whether it can be.
+
+    Numba tells functions apart by a random identifier, drawn anew in every process. A name that
+    depends on the code only makes machine code that was specialised for it usable again.
+    """
+    known = getattr(dispatcher, "_MemoMixin__uuid", None)
+    if known is not None:
+        return str(known).startswith("platypoos-")
+    name = fingerprint(dispatcher)
+    if name is None or not hasattr(dispatcher, "_set_uuid"):
+        return False
+    dispatcher._set_uuid(f"platypoos-{name}")
+    return True
+
+
+def entry_point(dispatcher: Any, arguments: tuple[Any, ...]) -> Callable[..., Any]:
+    """The machine code for these argument types, without the search for it at every call."""
+    signature = tuple(dispatcher.typeof_pyval(argument) for argument in arguments)
+    if signature not in dispatcher.overloads:
+        dispatcher.compile(signature)
+    return dispatcher.overloads[signature].entry_point  # type: ignore[no-any-return]
+
+
+@intrinsic  # type: ignore[untyped-decorator]
+def borrow_row(_typing: Any, array: Any, row: Any) -> Any:
+    """``array[row]`` of a C-contiguous matrix, as a view that counts no references.
+
+    Atomic reference counts cost more than a cheap simulator's step. The view is safe as long as
+    the matrix outlives it, which a planner's arrays do.
+    """
+    view_type = nbtypes.Array(array.dtype, 1, "C")
+
+    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        matrix = context.make_array(signature.args[0])(context, builder, args[0])
+        number = context.cast(builder, args[1], signature.args[1], nbtypes.intp)
+        offset = builder.mul(number, builder.extract_value(matrix.strides, 0))
+        view = context.make_array(view_type)(context, builder)
+        populate_array(
+            view,
+            data=cgutils.pointer_add(builder, matrix.data, offset, return_type=matrix.data.type),
+            shape=cgutils.pack_array(builder, [builder.extract_value(matrix.shape, 1)]),
+            strides=cgutils.pack_array(builder, [matrix.itemsize]),
+            itemsize=matrix.itemsize,
+            meminfo=None,
+        )
+        return view._getvalue()
+
+    return view_type(array, row), codegen

@@ -1,0 +1,181 @@
+"""The commands; each is a thin call of the API."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import math
+import sys
+from collections.abc import Callable, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from platypoos import __version__, problems
+from platypoos.control import plan
+from platypoos.errors import PlatypoosError
+from platypoos.plan import Plan
+from platypoos.planners.base import Planner
+from platypoos.planners.platypoos import PlaTyPOOS
+from platypoos.planners.sequool import SequOOL
+from platypoos.planners.stroquool import StroquOOL
+from platypoos.planners.uniform import Uniform
+from platypoos.problems import Problem, simple_regret
+
+PROBLEMS: dict[str, tuple[Callable[..., Problem], tuple[str, ...]]] = {
+    "switch-chain": (problems.SwitchChain, ("stay", "switch")),
+    "garnet": (problems.Garnet, ()),
+    "grid": (problems.Grid, ("up", "right", "down", "left")),
+    "battery": (problems.Battery, ("wait", "buy", "sell")),
+}
+PLANNERS: dict[str, Callable[..., Planner]] = {
+    "platypoos": PlaTyPOOS,
+    "sequool": SequOOL,
+    "stroquool": StroquOOL,
+    "uniform": Uniform,
+    "uniform-naive": partial(Uniform, share=False),
+}
+COMPILE_FROM = 20_000
+"""Budgets from here on are planned in machine code; below, compiling takes longer than it saves."""
+
+EXAMPLES = """\
+examples:
+  platypoos plan                                     the paper's problem, 1,000 calls
+  platypoos plan --noise 10 --budget 10000 --seed 1
+  platypoos plan --problem grid --planner sequool --budget 5000
+  platypoos plan --problem battery --access reset --json
+"""
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run the command line; returns the exit status."""
+    parser = _parser()
+    args = parser.parse_args(argv)
+    try:
+        args.run(args)
+    except PlatypoosError as error:
+        print(f"platypoos: {error}", file=sys.stderr)
+        return 2
+    except KeyboardInterrupt:
+        print("platypoos: interrupted", file=sys.stderr)
+        return 130
+    return 0
+
+
+def _parser() -> argparse.ArgumentParser:
+    raw = argparse.RawDescriptionHelpFormatter
+    parser = argparse.ArgumentParser(
+        prog="platypoos",
+        description="Plan with a simulator and a limited number of calls to it.",
+        epilog=EXAMPLES,
+        formatter_class=raw,
+    )
+    parser.add_argument("--version", action="version", version=f"platypoos {__version__}")
+    commands = parser.add_subparsers(title="commands", required=True, metavar="COMMAND")
+
+    one = commands.add_parser(
+        "plan",
+        help="plan the next action on a problem, and say why",
+        description="Plan the next action on a problem, and say why.",
+        epilog=EXAMPLES,
+        formatter_class=raw,
+    )
+    one.add_argument("--problem", choices=sorted(PROBLEMS), default="switch-chain")
+    one.add_argument("--planner", choices=sorted(PLANNERS), default="platypoos")
+    one.add_argument(
+        "--budget", type=int, default=1000, help="calls of the simulator (%(default)s)"
+    )
+    one.add_argument("--discount", type=float, default=0.95, help="in [0, 1) (%(default)s)")
+    one.add_argument("--noise", type=float, help="half-width of the rewards' noise")
+    one.add_argument("--seed", type=int, default=0, help="same seed, same plan (%(default)s)")
+    one.add_argument("--access", choices=["restore", "reset"], default="restore")
+    one.add_argument("--schedule", action="store_true", help="also show what the planner opens")
+    one.add_argument("--json", action="store_true", help="print JSON instead of a table")
+    one.set_defaults(run=_plan)
+
+    demo = commands.add_parser(
+        "demo",
+        help="plan on the paper's problem and on CartPole, and save a picture",
+        description="Plan on the paper's problem and on Gymnasium's CartPole; save a picture.",
+    )
+    demo.add_argument("--out", type=Path, default=Path("out"), help="folder (%(default)s)")
+    demo.set_defaults(run=_demo)
+    return parser
+
+
+def _plan(args: argparse.Namespace) -> None:
+    make_problem, names = PROBLEMS[args.problem]
+    problem = make_problem() if args.noise is None else make_problem(noise=args.noise)
+    planner = PLANNERS[args.planner](discount=args.discount)
+    model = problem.compiled() if args.budget >= COMPILE_FROM else problem
+    found = plan(model, planner=planner, budget=args.budget, seed=args.seed, access=args.access)
+    regret = simple_regret(problem, found)
+    labels = [
+        names[action] if names else f"action {action}" for action in range(problem.num_actions)
+    ]
+    if args.json:
+        print(json.dumps(_as_json(args, problem, found, labels, regret)))
+        return
+    print(f"{args.problem}, {args.planner}, discount {args.discount:g}, seed {args.seed}")
+    print(explain(found, labels))
+    optimal = problem.action_values(found.state, found.discount)
+    print(f"known answer: {labels[int(optimal.argmax())]}; simple regret {regret:.6g}")
+    if args.schedule and hasattr(planner, "schedule"):
+        print()
+        print(planner.schedule(args.budget, problem.num_actions, args.access))
+
+
+def explain(found: Plan, labels: Sequence[str]) -> str:
+    """The decision and why, as a table."""
+    lines = [f"decision: {labels[found.action]} (action {found.action})", ""]
+    width = max(len(label) for label in labels)
+    lines.append(f"  {'first action':<{max(width, 12)}}  {'value':>14}")
+    for action, value in enumerate(found.action_values):
+        mark = "*" if action == found.action else " "
+        shown = "not evaluated" if math.isnan(value) else f"{value:.6g}"
+        lines.append(f"{mark} {labels[action]:<{max(width, 12)}}  {shown:>14}")
+    sequence = " ".join(str(action) for action in found.actions[:16])
+    more = " …" if len(found.actions) > 16 else ""
+    lines += [
+        "",
+        f"ahead of the runner-up by {found.gap:.6g}",
+        f"best sequence: {sequence}{more} ({len(found.actions)} steps)",
+        f"depth reached: {found.depth}, calls used: {found.calls} of {found.budget}",
+    ]
+    return "\n".join(lines)
+
+
+def _as_json(
+    args: argparse.Namespace, problem: Problem, found: Plan, labels: Sequence[str], regret: float
+) -> dict[str, Any]:
+    def number(value: float) -> float | None:
+        return value if math.isfinite(value) else None
+
+    return {
+        "problem": args.problem,
+        "planner": args.planner,
+        "discount": found.discount,
+        "access": args.access,
+        "seed": args.seed,
+        "action": found.action,
+        "action_name": labels[found.action],
+        "actions": list(found.actions),
+        "value": number(found.value),
+        "action_values": [number(value) for value in found.action_values.tolist()],
+        "gap": number(found.gap),
+        "depth": found.depth,
+        "calls": found.calls,
+        "budget": found.budget,
+        "optimal_values": problem.action_values(found.state, found.discount).tolist(),
+        "simple_regret": regret,
+    }
+
+
+def _demo(args: argparse.Namespace) -> None:
+    from platypoos.demo import run
+
+    run(args.out)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

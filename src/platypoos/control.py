@@ -1,0 +1,154 @@
+"""Plan, act, repeat: receding-horizon control."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from platypoos.errors import InvalidArgument
+from platypoos.models.base import Access
+from platypoos.plan import Plan
+from platypoos.planners.base import Planner
+from platypoos.planners.platypoos import PlaTyPOOS
+from platypoos.simulator import Seed, make_generator
+
+
+@dataclass(frozen=True, eq=False)
+class Episode:
+    """What happened: one entry per step that was taken."""
+
+    actions: tuple[int, ...]
+    rewards: tuple[float, ...]
+    """The rewards received, noise included."""
+    states: tuple[Any, ...] = field(repr=False)
+    """The states visited, the first and the last included."""
+    step_calls: tuple[int, ...] = field(repr=False)
+    """Calls that the planning of each step took."""
+    terminated: bool
+    """Whether the episode ended before its last step."""
+    discount: float
+
+    @cached_property
+    def discounted_return(self) -> float:
+        """Σ γ^t reward_t."""
+        return float(np.dot(self.discount ** np.arange(len(self.rewards)), self.rewards))
+
+    @property
+    def calls(self) -> int:
+        """Calls of the model for planning; the steps that were taken are not counted."""
+        return sum(self.step_calls)
+
+
+def plan(
+    model: Any,
+    state: Any = None,
+    *,
+    budget: int,
+    discount: float | None = None,
+    planner: Planner | None = None,
+    seed: Seed = None,
+    access: Access | str | None = None,
+) -> Plan:
+    """Find the best first action with at most ``budget`` calls of ``model``.
+
+    Args:
+        model: a :class:`~platypoos.Model`: wrap a function in ``FunctionModel``, a function over
+            arrays in ``ArrayModel``, a compiled step in ``CompiledModel``.
+        state: where to plan from; the model's initial state if left out.
+        budget: the most calls of the model to make, at least one per action.
+        discount: γ, in [0, 1); may be left out if a planner is given.
+        planner: :class:`~platypoos.PlaTyPOOS` if left out.
+        seed: an int, a ``SeedSequence`` or a ``Generator``; the same seed, the same plan.
+        access: RESTORE or RESET; what the model declares if left out.
+
+    >>> import platypoos as pp
+    >>> best = pp.plan(pp.problems.SwitchChain(noise=1.0), budget=1_000, discount=0.95, seed=0)
+    >>> best.action, best.calls
+    (0, 1000)
+    """
+    chosen = _planner(planner, discount)
+    return chosen.plan(model, state, budget=budget, seed=seed, access=access)
+
+
+def _planner(planner: Planner | None, discount: float | None) -> Planner:
+    if planner is None:
+        if discount is None:
+            raise InvalidArgument("pass a discount in [0, 1), such as discount=0.95, or a planner")
+        return PlaTyPOOS(discount)
+    if not isinstance(planner, Planner):
+        raise InvalidArgument(
+            f"planner must be a planner such as PlaTyPOOS(discount=0.95), got {planner!r}"
+        )
+    if discount is not None and discount != planner.discount:
+        raise InvalidArgument(
+            f"discount {discount!r} is not the planner's, {planner.discount!r}; pass one of them"
+        )
+    return planner
+
+
+def control(
+    model: Any,
+    planner: Planner | None = None,
+    *,
+    budget: int,
+    steps: int,
+    discount: float | None = None,
+    state: Any = None,
+    seed: Seed = None,
+    access: Access | str | None = None,
+    on_step: Callable[[int, Plan, float], None] | None = None,
+) -> Episode:
+    """Plan with ``budget`` calls, take the action, and plan again from where it led.
+
+    Args:
+        model: the model; it is planned with, and acted in.
+        planner: :class:`~platypoos.PlaTyPOOS` with ``discount`` if left out.
+        budget: calls of the model for each step.
+        steps: the most steps to take; fewer if the episode ends.
+        discount: γ, if no planner is given.
+        state: where to start; the model's initial state if left out.
+        seed: an int, a ``SeedSequence`` or a ``Generator``. The noise of the rewards received
+            depends on the seed only, not on the planner.
+        access: RESTORE or RESET; what the model declares if left out.
+        on_step: called after each step with its number, the plan and the reward received.
+
+    >>> import platypoos as pp
+    >>> episode = pp.control(
+    ...     pp.problems.SwitchChain(), pp.PlaTyPOOS(discount=0.95), budget=1_000, steps=20, seed=0
+    ... )
+    >>> episode.actions == (0,) * 20, episode.calls
+    (True, 20000)
+    """
+    chosen = _planner(planner, discount)
+    if isinstance(steps, bool) or not isinstance(steps, int | np.integer) or steps < 1:
+        raise InvalidArgument(f"steps must be a whole number of at least 1, got {steps!r}")
+    acting, planning = make_generator(seed).spawn(2)
+    current = model.initial_state if state is None else state
+    actions: list[int] = []
+    rewards: list[float] = []
+    states: list[Any] = [current]
+    calls: list[int] = []
+    terminated = False
+    for step in range(steps):
+        found = chosen.plan(model, current, budget=budget, seed=planning.spawn(1)[0], access=access)
+        current, reward, terminated = model.step(current, found.action, acting)
+        actions.append(found.action)
+        rewards.append(float(reward))
+        states.append(current)
+        calls.append(found.calls)
+        if on_step is not None:
+            on_step(step, found, float(reward))
+        if terminated:
+            break
+    return Episode(
+        actions=tuple(actions),
+        rewards=tuple(rewards),
+        states=tuple(states),
+        step_calls=tuple(calls),
+        terminated=bool(terminated),
+        discount=chosen.discount,
+    )

@@ -1,0 +1,137 @@
+"""The main job on embedded defaults: the paper's problem, and a real Gymnasium environment."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from platypoos.control import Episode, control, plan
+from platypoos.errors import PlatypoosError
+from platypoos.models.base import Transition
+from platypoos.models.function import FunctionModel
+from platypoos.plan import Plan
+from platypoos.problems import SwitchChain, simple_regret
+from platypoos.tree import OPENED
+
+CARTPOLE_STEPS, CARTPOLE_BUDGET, CARTPOLE_DISCOUNT = 200, 1_000, 0.85
+
+
+def run(out: Path) -> None:
+    """Plan on both problems, print the decisions and why, and save a picture to ``out``."""
+    try:
+        import gymnasium
+        import matplotlib as mpl
+    except ImportError as error:
+        raise PlatypoosError(
+            f"the demo needs {error.name}; install it with: pip install 'platypoos[demo]'"
+        ) from error
+    mpl.use("Agg")
+
+    problem = SwitchChain(noise=10.0)
+    print("The paper's problem: stay (reward 0 now, growing) or switch (reward 2 now)?")
+    print("Rewards are shifted by 100 and have noise of ±10; the planner knows neither.\n")
+    found = plan(problem, budget=10_000, discount=0.95, seed=0)
+    stay, switch = found.action_values
+    print(f"decision: {('stay', 'switch')[found.action]}, after {found.calls} calls")
+    print(f"why: stay is worth {stay:.0f}, switch {switch:.0f}, on {found.depth} steps ahead")
+    print(f"truth: 2380 and 2363, so the simple regret is {simple_regret(problem, found):g}\n")
+
+    print(
+        f"CartPole-v1: {CARTPOLE_STEPS} steps, {CARTPOLE_BUDGET} calls of the simulator for each."
+    )
+    env = gymnasium.make("CartPole-v1").unwrapped
+    env.reset(seed=0)
+    model = cartpole(env)
+    first = plan(model, budget=CARTPOLE_BUDGET, discount=CARTPOLE_DISCOUNT, seed=0)
+    print(
+        f"decision at the start: push {('left', 'right')[first.action]}; looking {first.depth} "
+        f"steps ahead, worth {first.value:.2f}, runner-up {first.value - first.gap:.2f}"
+    )
+
+    def progress(step: int, _: Plan, __: float) -> None:
+        if sys.stderr.isatty():
+            print(f"\rstep {step + 1} of {CARTPOLE_STEPS}", end="", file=sys.stderr)
+
+    episode = control(
+        model,
+        budget=CARTPOLE_BUDGET,
+        steps=CARTPOLE_STEPS,
+        discount=CARTPOLE_DISCOUNT,
+        seed=0,
+        on_step=progress,
+    )
+    if sys.stderr.isatty():
+        print("\r", end="", file=sys.stderr)
+    kept = len(episode.rewards) - episode.terminated
+    print(f"the pole was up for {kept} of {CARTPOLE_STEPS} steps ({episode.calls} calls)")
+    at_random = _random_steps(model)
+    print(f"with random actions it falls after {at_random}\n")
+
+    out.mkdir(parents=True, exist_ok=True)
+    picture = out / "demo.png"
+    _draw(found, episode, at_random, picture)
+    print(f"picture: {picture}")
+
+
+def cartpole(env: Any) -> FunctionModel:
+    """Gymnasium's CartPole as a model: its state is four numbers, set before each step."""
+
+    def step(state: Any, action: int, _: np.random.Generator) -> Transition:
+        env.state = state
+        env.steps_beyond_terminated = None
+        _, reward, terminated, _, _ = env.step(action)
+        return Transition(tuple(float(x) for x in env.state), float(reward), terminated)
+
+    start = tuple(float(x) for x in env.state)
+    return FunctionModel(step, num_actions=2, initial_state=start)
+
+
+def _random_steps(model: FunctionModel) -> int:
+    rng = np.random.default_rng(0)
+    state, steps, terminated = model.initial_state, 0, False
+    while not terminated:
+        state, _, terminated = model.step(state, int(rng.integers(2)), rng)
+        steps += 1
+    return steps
+
+
+def _draw(found: Plan, episode: Episode, at_random: int, picture: Path) -> None:
+    from matplotlib import pyplot as plt
+
+    figure, (left, right) = plt.subplots(1, 2, figsize=(11, 4), layout="constrained")
+    tree, size = found.tree, found.tree.num_nodes
+    depth, pulls = tree.depth[1:size], tree.pulls[1:size]
+    best = set()
+    node = found.node
+    while node > 0:
+        best.add(node)
+        node = int(tree.parent[node])
+    on_best = np.isin(np.arange(1, size), list(best))
+    opened = tree.flags[1:size] & OPENED != 0
+    for mask, color, label in (
+        (~on_best & ~opened, "0.75", "evaluated"),
+        (~on_best & opened, "tab:blue", "opened"),
+        (on_best, "tab:orange", "recommended sequence"),
+    ):
+        left.scatter(
+            depth[mask], tree.reward[1:size][mask], 6 + 6 * np.sqrt(pulls[mask]), color, label=label
+        )
+    left.set(
+        xlabel="depth",
+        ylabel="mean reward seen",
+        title=f"The paper's problem, noise ±10: {found.calls} calls\n(size: number of evaluations)",
+    )
+    left.legend(frameon=False, loc="upper left")
+
+    angles = np.degrees([state[2] for state in episode.states])
+    right.plot(angles, color="tab:orange", label="PlaTγPOOS")
+    for bound in (-12, 12):
+        right.axhline(bound, color="0.6", linestyle="--", linewidth=1)
+    right.axvline(at_random, color="tab:blue", linewidth=1, label="random actions fall here")
+    right.set(xlabel="step", ylabel="angle of the pole (degrees)", title="CartPole-v1, planned")
+    right.legend(frameon=False, loc="upper right")
+    figure.savefig(picture, dpi=150)
+    plt.close(figure)

@@ -1,0 +1,47 @@
+"""What can go wrong, one class per thing a caller can act on."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from platypoos.tree import Tree
+
+
+class PlatypoosError(Exception):
+    """Base class of every error this package raises on purpose."""
+
+
+class InvalidArgument(PlatypoosError, ValueError):
+    """A value that cannot be planned with; the message names it and says what to pass."""
+
+
+class BudgetExceeded(PlatypoosError):
+    """A planner asked for more calls than it was given. The calls were not made."""
+
+
+class ModelError(PlatypoosError):
+    """The model failed at one state and action. The original error is the ``__cause__``.
+
+    Nothing that was learned is lost: ``tree`` holds every sample taken before the failure and
+    ``calls`` says how many there were.
+    """
+
+    def __init__(self, message: str, *, state: Any = None, action: int | None = None) -> None:
+        super().__init__(message)
+        self.state = state
+        self.action = action
+        self.calls = 0
+        self.tree: Tree | None = None
+
+
+class RewardError(ModelError):
+    """The model returned a reward that is NaN, infinite or not a number."""
+
+
+class TransitionError(ModelError):
+    """The model's step did not return ``(state, reward, terminated)`` in the promised shape."""
+
+
+class DynamicsError(ModelError):
+    """The same state and action ended once and went on another time: not deterministic."""

@@ -1,0 +1,1 @@
+"""What a simulator is, and how to get one from what you have."""

@@ -1,0 +1,107 @@
+"""A model from a function over arrays of states: one call, a whole batch."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from platypoos.errors import InvalidArgument, TransitionError
+from platypoos.models.base import Access, Transition, check_num_actions
+
+BatchStep = Callable[[NDArray[Any], NDArray[np.int64], np.random.Generator], Any]
+Batch = tuple[NDArray[Any], NDArray[np.float64], NDArray[np.bool_]]
+
+
+@dataclass(frozen=True, eq=False)
+class ArrayModel:
+    """A model from ``step(states, actions, rng) -> (states, rewards, terminated)`` over a batch.
+
+    Args:
+        function: takes an array of n states, an array of n actions and a random generator;
+            returns n next states, n rewards and n flags (or one flag for all).
+        num_actions: how many actions there are.
+        initial_state: one state: an array or a scalar, the same shape and type for all states.
+        access: ``Access.RESET`` if only whole trajectories from the root can be simulated.
+        batch_size: the most rows passed to ``function`` at once.
+        problem: the problem this is a form of, if it has one that is solved exactly.
+
+    >>> import numpy as np
+    >>> import platypoos as pp
+    >>> def step(positions, actions, rng):
+    ...     positions = positions + 2 * actions - 1
+    ...     return positions, (positions == 3).astype(float), False
+    >>> model = pp.ArrayModel(step, num_actions=2, initial_state=np.int64(0))
+    >>> pp.plan(model, budget=200, discount=0.9, seed=0).actions[:3]
+    (1, 1, 1)
+    """
+
+    function: BatchStep
+    num_actions: int
+    initial_state: Any
+    access: Access = Access.RESTORE
+    batch_size: int = 8192
+    problem: Any = None
+
+    def __post_init__(self) -> None:
+        if not callable(self.function):
+            raise InvalidArgument(
+                f"function must be callable, got {self.function!r}; "
+                "pass step(states, actions, rng) -> (states, rewards, terminated)"
+            )
+        object.__setattr__(self, "num_actions", check_num_actions(self.num_actions))
+        if self.batch_size < 1:
+            raise InvalidArgument(f"batch_size must be at least 1, got {self.batch_size}")
+        state = np.asarray(self.initial_state)
+        if state.dtype == object:
+            raise InvalidArgument(
+                f"initial_state must be a number or an array of numbers, got "
+                f"{self.initial_state!r}; for other states use FunctionModel"
+            )
+
+    def step_batch(
+        self, states: NDArray[Any], actions: NDArray[np.int64], rng: np.random.Generator
+    ) -> Batch:
+        """Take one action in each state; the result has been checked for its shape."""
+        result = self.function(states, actions, rng)
+        if not isinstance(result, tuple) or len(result) != 3:
+            raise TransitionError(
+                "an array model must return (states, rewards, terminated), "
+                f"got {type(result).__name__}"
+                + (f" of {len(result)}" if isinstance(result, tuple) else "")
+            )
+        after = np.asarray(result[0])
+        if after.shape != states.shape:
+            raise TransitionError(
+                f"an array model given states of shape {states.shape} must return states of the "
+                f"same shape, got {after.shape}"
+            )
+        try:
+            rewards = np.asarray(result[1], dtype=np.float64)
+            terminated = np.asarray(result[2], dtype=np.bool_)
+        except (TypeError, ValueError) as error:
+            raise TransitionError(
+                f"rewards must be numbers and terminated must be flags: {error}"
+            ) from error
+        n = len(states)
+        if rewards.shape != (n,):
+            raise TransitionError(
+                f"an array model given {n} states must return {n} rewards, got shape "
+                f"{rewards.shape}"
+            )
+        if terminated.shape not in {(), (n,)}:
+            raise TransitionError(
+                f"an array model given {n} states must return {n} terminated flags or a single "
+                f"one, got shape {terminated.shape}"
+            )
+        return after, rewards, np.broadcast_to(terminated, (n,))
+
+    def step(self, state: Any, action: int, rng: np.random.Generator) -> Transition:
+        """Take ``action`` in one state: a batch of one."""
+        states, rewards, terminated = self.step_batch(
+            np.asarray(state)[None], np.array([action], dtype=np.int64), rng
+        )
+        return Transition(states[0], float(rewards[0]), bool(terminated[0]))

@@ -1,0 +1,78 @@
+"""A model from a Numba-compiled step: planned without leaving machine code."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numba.core.dispatcher import Dispatcher
+
+from platypoos._jit import name_for_cache
+from platypoos.errors import InvalidArgument
+from platypoos.models.base import Access, Transition, check_num_actions
+
+
+@dataclass(frozen=True, eq=False)
+class CompiledModel:
+    """A model whose whole plan runs in machine code.
+
+    Args:
+        kernel: a function compiled with ``numba.njit``,
+            ``kernel(state, action, params, rng, next_state) -> (reward, terminated)``.
+            It writes the next state into ``next_state`` and changes nothing else.
+        num_actions: how many actions there are.
+        initial_state: a one-dimensional array; all states have its length and type.
+        params: passed to every step: an array, a number, or a tuple of these.
+        access: ``Access.RESET`` if only whole trajectories from the root can be simulated.
+        problem: the problem this is a form of, if it has one that is solved exactly.
+
+    The first plan compiles the planner around the kernel (some seconds); the result is kept on
+    disk for later processes as long as the kernel's code does not change.
+
+    >>> import numba, numpy as np
+    >>> import platypoos as pp
+    >>> @numba.njit
+    ... def kernel(state, action, params, rng, next_state):
+    ...     next_state[0] = state[0] + 2 * action - 1
+    ...     return float(next_state[0] == params), False
+    >>> model = pp.CompiledModel(kernel, num_actions=2, initial_state=np.zeros(1), params=3)
+    >>> pp.plan(model, budget=200, discount=0.9, seed=0).actions[:3]
+    (1, 1, 1)
+    """
+
+    kernel: Any
+    num_actions: int
+    initial_state: Any
+    params: Any = 0.0
+    access: Access = Access.RESTORE
+    problem: Any = None
+    cacheable: bool = field(init=False, repr=False)
+    entry_points: dict[Any, Callable[..., Any]] = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.kernel, Dispatcher):
+            raise InvalidArgument(
+                f"kernel must be compiled with numba.njit, got {self.kernel!r}; "
+                "for a plain Python function use FunctionModel"
+            )
+        object.__setattr__(self, "num_actions", check_num_actions(self.num_actions))
+        state = np.ascontiguousarray(self.initial_state)
+        if state.ndim != 1 or state.dtype == object:
+            raise InvalidArgument(
+                "initial_state must be a one-dimensional array of numbers, got "
+                f"{self.initial_state!r}"
+            )
+        state = state.copy()
+        state.flags.writeable = False
+        object.__setattr__(self, "initial_state", state)
+        object.__setattr__(self, "cacheable", name_for_cache(self.kernel))
+        object.__setattr__(self, "entry_points", {})
+
+    def step(self, state: Any, action: int, rng: np.random.Generator) -> Transition:
+        """Take ``action`` in one state."""
+        state = np.array(state, dtype=self.initial_state.dtype)
+        after = np.empty_like(self.initial_state)
+        reward, terminated = self.kernel(state, action, self.params, rng, after)
+        return Transition(after, reward, terminated)

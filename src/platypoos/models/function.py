@@ -1,0 +1,50 @@
+"""A model from a Python function; states are any object."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from platypoos.errors import InvalidArgument
+from platypoos.models.base import Access, Transition, check_num_actions
+
+
+@dataclass(frozen=True)
+class FunctionModel:
+    """A model from a function ``step(state, action, rng) -> (state, reward, terminated)``.
+
+    Args:
+        function: takes a state, an action and a random generator; returns the next state, the
+            reward and whether the episode ended. It must not change the state it is given.
+        num_actions: how many actions there are.
+        initial_state: where planning starts; any object.
+        access: ``Access.RESET`` if only whole trajectories from the root can be simulated.
+
+    >>> import platypoos as pp
+    >>> def step(position, action, rng):
+    ...     position += 1 if action == 1 else -1
+    ...     return position, float(position == 3), False
+    >>> model = pp.FunctionModel(step, num_actions=2, initial_state=0)
+    >>> pp.plan(model, budget=200, discount=0.9, seed=0).actions[:3]
+    (1, 1, 1)
+    """
+
+    function: Callable[[Any, int, np.random.Generator], Any]
+    num_actions: int
+    initial_state: Any = None
+    access: Access = Access.RESTORE
+
+    def __post_init__(self) -> None:
+        if not callable(self.function):
+            raise InvalidArgument(
+                f"function must be callable, got {self.function!r}; "
+                "pass step(state, action, rng) -> (state, reward, terminated)"
+            )
+        object.__setattr__(self, "num_actions", check_num_actions(self.num_actions))
+
+    def step(self, state: Any, action: int, rng: np.random.Generator) -> Transition:
+        """Take ``action`` in ``state``."""
+        return self.function(state, action, rng)  # type: ignore[no-any-return]

@@ -1,0 +1,91 @@
+"""What a planner returns: the decision, and what it rests on."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from platypoos.tree import ROOT, TERMINAL, Tree
+
+
+@dataclass(frozen=True, eq=False)
+class Plan:
+    """The best first action a planner found, and why.
+
+    Values are discounted sums of mean rewards along a sequence of actions; what comes after a
+    sequence is counted at the reward floor (the smallest mean reward seen, unless the planner
+    was told another), and at 0 after a terminal state.
+    """
+
+    action: int
+    """The action to take now."""
+    value: float
+    """Estimated value of the recommended sequence."""
+    calls: int
+    """Calls of the model that were made, at most ``budget``."""
+    budget: int
+    discount: float
+    state: Any = field(repr=False)
+    """The state that was planned for."""
+    num_actions: int = field(repr=False)
+    node: int = field(repr=False)
+    """The recommended node of ``tree``."""
+    p_index: int = field(repr=False)
+    """Nodes of at least this index are compared for ``action_values``."""
+    reward_floor: float = field(repr=False)
+    tree: Tree = field(repr=False)
+
+    @cached_property
+    def actions(self) -> tuple[int, ...]:
+        """The recommended sequence of actions; its first is ``action``."""
+        return self.tree.actions(self.node)
+
+    @cached_property
+    def depth(self) -> int:
+        """Depth of the deepest node of the tree."""
+        return int(self.tree.depth[: self.tree.num_nodes].max())
+
+    @cached_property
+    def action_values(self) -> NDArray[np.float64]:
+        """Value of each first action.
+
+        Of the recommended one, ``value``; of each other one, its best sequence among those that
+        were evaluated at least as carefully. NaN if there is none.
+        """
+        tree, size = self.tree, self.tree.num_nodes
+        discounted = np.zeros(size)
+        first = np.full(size, -1)
+        weights = self.discount ** np.arange(self.depth + 1, dtype=np.float64)
+        order = np.argsort(tree.depth[1:size], kind="stable") + 1
+        layers = np.split(order, np.cumsum(np.bincount(tree.depth[1:size])[1:])[:-1])
+        for h, nodes in enumerate(layers):
+            parents = tree.parent[nodes]
+            rewards = np.where(tree.pulls[nodes] > 0, tree.reward[nodes], np.nan)
+            discounted[nodes] = discounted[parents] + weights[h] * (rewards - self.reward_floor)
+            first[nodes] = tree.action[nodes] if h == 0 else first[parents]
+        rest = self.reward_floor / (1 - self.discount)
+        ends = tree.flags[:size] & TERMINAL != 0
+        discounted[ends] -= weights[tree.depth[:size][ends]] * rest
+        values = np.full(self.num_actions, np.nan)
+        eligible = np.flatnonzero(~np.isnan(discounted) & (tree.p_index[:size] >= self.p_index))
+        eligible = eligible[eligible != ROOT]
+        best = np.full(self.num_actions, -np.inf)
+        np.maximum.at(best, first[eligible], discounted[eligible])
+        values[np.isfinite(best)] = best[np.isfinite(best)] + rest
+        values[self.action] = self.value
+        return values
+
+    @cached_property
+    def gap(self) -> float:
+        """How far the recommended action is ahead of the runner-up (NaN with one action).
+
+        Can be negative when rewards are noisy: the recommendation was evaluated more often in
+        the end than its rivals, and did not keep all of its lead.
+        """
+        others = np.delete(self.action_values, self.action)
+        others = others[~np.isnan(others)]
+        return float(self.value - others.max()) if len(others) else float("nan")

@@ -1,0 +1,1 @@
+"""The planners, one per file; ``layered.py`` runs every schedule."""

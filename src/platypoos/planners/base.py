@@ -1,0 +1,108 @@
+"""What all planners share: the contract of ``plan``, and how a plan begins and ends."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import Any, ClassVar, NamedTuple
+
+import numpy as np
+
+from platypoos.errors import InvalidArgument
+from platypoos.models.array import ArrayModel
+from platypoos.models.base import Access, access_of, check_num_actions
+from platypoos.models.compiled import CompiledModel
+from platypoos.plan import Plan
+from platypoos.schedules import check_budget, check_discount
+from platypoos.simulator import (
+    ArraySimulator,
+    FunctionSimulator,
+    Seed,
+    Simulator,
+    make_generator,
+)
+from platypoos.simulator_compiled import CompiledSimulator
+from platypoos.tree import Tree, make_tree
+
+Ledger = Simulator | CompiledSimulator
+
+
+class Task(NamedTuple):
+    """One planning call, checked."""
+
+    model: Any
+    state: Any
+    budget: int
+    num_actions: int
+    access: Access
+    rng: np.random.Generator
+
+    def begin(self, capacity: int) -> tuple[Ledger, Tree]:
+        """A ledger and a tree with room for so many nodes."""
+        tree = make_tree(capacity)
+        kind: type[Any] = FunctionSimulator
+        if isinstance(self.model, CompiledModel):
+            kind = CompiledSimulator
+        elif isinstance(self.model, ArrayModel):
+            kind = ArraySimulator
+        return kind(self.model, self.state, self.budget, self.rng, self.access, tree), tree
+
+    def tie_seed(self) -> int:
+        """A seed for breaking ties, drawn from the plan's generator."""
+        return int(self.rng.bit_generator.random_raw()) >> 1
+
+
+@dataclass(frozen=True)
+class Planner(ABC):
+    """A planner is its parameters; ``plan`` does the work and changes nothing of it."""
+
+    discount: float
+
+    citation: ClassVar[str] = ""
+    """The paper to cite."""
+    needs: ClassVar[str] = "nothing"
+    """What must be known of the problem beforehand."""
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "discount", check_discount(self.discount))
+
+    def plan(
+        self,
+        model: Any,
+        state: Any = None,
+        *,
+        budget: int,
+        seed: Seed = None,
+        access: Access | str | None = None,
+    ) -> Plan:
+        """Find the best first action from ``state`` with at most ``budget`` calls of ``model``.
+
+        Args:
+            model: a :class:`~platypoos.Model`.
+            state: where to plan from; the model's initial state if left out.
+            budget: the most calls of the model to make, at least one per action.
+            seed: an int, a ``SeedSequence`` or a ``Generator``; the same seed, the same plan.
+            access: RESTORE or RESET; what the model declares if left out.
+        """
+        try:
+            num_actions = check_num_actions(model.num_actions)
+            start = model.initial_state if state is None else state
+        except AttributeError as error:
+            raise InvalidArgument(
+                f"{type(model).__name__} is not a model ({error}); it needs num_actions, "
+                "initial_state and step(state, action, rng), or wrap a function in "
+                "platypoos.FunctionModel"
+            ) from error
+        task = Task(
+            model=model,
+            state=start,
+            budget=check_budget(budget, num_actions),
+            num_actions=num_actions,
+            access=access_of(model, access),
+            rng=make_generator(seed),
+        )
+        return self._plan(task)
+
+    @abstractmethod
+    def _plan(self, task: Task) -> Plan:
+        """Plan; the task has been checked."""

@@ -1,0 +1,44 @@
+"""SequOOL: for rewards without noise."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from platypoos import schedules
+from platypoos.planners.layered import LayeredPlanner
+
+
+@dataclass(frozen=True)
+class SequOOL(LayeredPlanner):
+    """Opens the ⌊h_max/h⌋ best nodes of each depth h, and evaluates everything once.
+
+    Use it when rewards have no noise: it goes deeper than any other planner here. It needs to
+    know the discount only. With RESET access it opens ⌊h_max/h²⌋ nodes of depth h (Figure 2).
+
+    Reference: P. L. Bartlett, V. Gabillon, M. Valko. A simple parameter-free and adaptive
+    approach to optimization under a minimal local smoothness assumption. ALT 2019; applied to
+    planning in Bartlett et al., ICML 2019, Figures 1 and 2.
+
+    Symbols: u is ``Tree.value``, ⌊h_max/h⌋ the quota of ``platypoos.schedules.sequool``.
+
+    Deviations: h_max is the largest whose cost fits the budget (``budget_use="paper"`` takes
+    ⌊n/H_n⌋); sequences of different length are compared with rewards counted from
+    ``reward_floor``, by default the smallest reward seen (0 is the paper).
+
+    Args:
+        discount: γ, in [0, 1).
+        reward_floor: the reward that unseen steps are counted at; None for the smallest seen.
+        budget_use: "full" or "paper".
+
+    >>> import platypoos as pp
+    >>> pp.SequOOL(discount=0.95).plan(pp.problems.SwitchChain(), budget=100, seed=0).action
+    0
+    """
+
+    kind: ClassVar[int] = schedules.SEQUOOL
+    needs: ClassVar[str] = "rewards without noise"
+    citation: ClassVar[str] = (
+        "Bartlett, Gabillon, Valko. A simple parameter-free and adaptive approach to optimization "
+        "under a minimal local smoothness assumption. ALT 2019."
+    )

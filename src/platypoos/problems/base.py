@@ -1,0 +1,81 @@
+"""What a problem with a known answer offers beyond being a model."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from platypoos.errors import InvalidArgument
+from platypoos.models.array import ArrayModel
+from platypoos.models.base import Transition
+from platypoos.models.compiled import CompiledModel
+
+if TYPE_CHECKING:
+    from platypoos.plan import Plan
+
+
+class Problem(ABC):
+    """A model in three forms, all giving the same results, with exact values.
+
+    A problem is itself a Python model; ``array()`` and ``compiled()`` are the other forms.
+    """
+
+    num_actions: int
+    initial_state: Any
+
+    @abstractmethod
+    def step(self, state: Any, action: int, rng: np.random.Generator) -> Transition:
+        """Take ``action`` in ``state``."""
+
+    @abstractmethod
+    def mean_reward(self, state: Any, action: int) -> float:
+        """The expected reward of ``action`` in ``state``."""
+
+    @abstractmethod
+    def action_values(self, state: Any, discount: float) -> NDArray[np.float64]:
+        """Q*(state, ·), exact."""
+
+    @abstractmethod
+    def array(self) -> ArrayModel:
+        """The problem as a function over batches of states."""
+
+    @abstractmethod
+    def compiled(self) -> CompiledModel:
+        """The problem as a compiled step."""
+
+    def expected_return(self, actions: tuple[int, ...], discount: float) -> float:
+        """Expected discounted sum of rewards of these actions, from the initial state."""
+        state, total, weight = self.initial_state, 0.0, 1.0
+        rng = np.random.default_rng(0)  # the dynamics do not depend on it
+        for action in actions:
+            total += weight * self.mean_reward(state, action)
+            weight *= discount
+            state, _, terminated = self.step(state, action, rng)
+            if terminated:
+                break
+        return total
+
+
+def simple_regret(model: Any, plan: Plan) -> float:
+    """What the plan's first action costs: max Q* − Q*(action), in the state planned for.
+
+    Args:
+        model: a problem of ``platypoos.problems``, or its array or compiled form.
+        plan: what a planner returned for it.
+
+    >>> import platypoos as pp
+    >>> problem = pp.problems.SwitchChain()
+    >>> pp.simple_regret(problem, pp.plan(problem, budget=1_000, discount=0.95, seed=0))
+    0.0
+    """
+    problem = getattr(model, "problem", None) or model
+    if not isinstance(problem, Problem):
+        raise InvalidArgument(
+            f"the optimal values of {type(model).__name__} are not known; simple_regret takes "
+            "the problems of platypoos.problems and their array() and compiled() forms"
+        )
+    values = problem.action_values(plan.state, plan.discount)
+    return float(values.max() - values[plan.action])

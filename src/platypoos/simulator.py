@@ -1,0 +1,444 @@
+"""The ledger: the only caller of a model. Counts, caps, stores states, batches, checks rewards."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from platypoos.errors import (
+    BudgetExceeded,
+    DynamicsError,
+    InvalidArgument,
+    ModelError,
+    RewardError,
+    TransitionError,
+)
+from platypoos.models.array import ArrayModel
+from platypoos.models.base import Access
+from platypoos.models.function import FunctionModel
+from platypoos.tree import ROOT, TERMINAL, Tree
+
+Seed = int | np.random.SeedSequence | np.random.Generator | None
+Nodes = NDArray[np.int64]
+_INF = float("inf")
+_NOTHING = object()  # what a step that raised has returned
+_WORD = 16  # bytes of a stream's state
+_ROWS = 8192  # rows of an array model's request that share a stream
+
+
+def make_generator(seed: Seed) -> np.random.Generator:
+    """The random generator of a plan; a ``Generator`` is used as it is, and moves on."""
+    if isinstance(seed, np.random.Generator):
+        return seed
+    try:
+        return np.random.default_rng(seed)
+    except (TypeError, ValueError) as error:
+        raise InvalidArgument(
+            f"seed must be an int of at least 0, a SeedSequence or a Generator, got {seed!r}"
+        ) from error
+
+
+def path_to(tree: Tree, node: int) -> list[int]:
+    """The nodes from the root's child to ``node``."""
+    path = []
+    while node != ROOT:
+        path.append(node)
+        node = int(tree.parent[node])
+    path.reverse()
+    return path
+
+
+def evaluate(sim: Any, tree: Tree, nodes: Nodes, repeats: Nodes) -> bool:
+    """Evaluate the last action of each node so many times; every sample goes into the tree.
+
+    Inside compiled planners the same name means the compiled ledger
+    (``simulator_compiled.py``). Returns False only there, when the model failed.
+    """
+    sim.evaluate(tree, nodes, repeats)
+    return True
+
+
+def calls_made(sim: Any) -> int:
+    """Calls made so far; compiled planners may ask too."""
+    return int(sim.calls)
+
+
+class Streams:
+    """Random streams for a request: one for every few calls, drawn in the order of the calls.
+
+    Which stream a call uses depends on the seed and its place in the request only, not on who
+    makes the call, so a request can be split among workers and give the same samples.
+    """
+
+    def __init__(self, seeder: np.random.Generator) -> None:
+        self._seeder = seeder
+        self._bits = np.random.PCG64(0)
+        self.rng = np.random.Generator(self._bits)
+        self._inner: Any = self._bits.state["state"]
+        self._state: Any = {
+            "bit_generator": "PCG64",
+            "state": self._inner,
+            "has_uint32": 0,
+            "uinteger": 0,
+        }
+        self._words = b""
+        self._next = 0
+        self._calls = 0
+
+    def begin(self, units: int, calls: int) -> None:
+        """Start a request of so many units (a call, or a walk of several calls)."""
+        streams = max(1, min(units, 4 * -(-calls // 64)))
+        self._calls = -(-units // streams)
+        self._words = self._seeder.bytes(_WORD * streams)
+        self._next = 0
+
+    def turn(self) -> int:
+        """Go to the next stream; returns how many units it is for."""
+        start = self._next
+        self._next = start + _WORD
+        self._inner["state"] = int.from_bytes(self._words[start : self._next], "little")
+        self._bits.state = self._state
+        return self._calls
+
+
+class Simulator:
+    """The ledger of one plan with a Python model.
+
+    Every call of the model goes through ``evaluate``. A request that could exceed the budget is
+    refused before its first call; a failing model leaves all samples taken so far in the tree.
+    """
+
+    def __init__(
+        self,
+        model: Any,
+        state: Any,
+        budget: int,
+        rng: np.random.Generator,
+        access: Access,
+        tree: Tree,
+    ) -> None:
+        self.model = model
+        self.budget = budget
+        self.calls = 0
+        self.access = access
+        self.tree = tree
+        self.root_state = state
+        self._streams = Streams(rng)
+
+    def evaluate(self, tree: Tree, nodes: Nodes, repeats: Nodes) -> None:
+        """Make the calls; see :func:`evaluate`."""
+        asked = np.flatnonzero(repeats)
+        if not len(asked):
+            return
+        if len(asked) < len(nodes):
+            nodes, repeats = nodes[asked], repeats[asked]
+        price = tree.depth[nodes] if self.access is Access.RESET else 1
+        worst = int((repeats * price).sum())
+        if self.calls + worst > self.budget:
+            raise BudgetExceeded(
+                f"a request for {worst} calls was refused: {self.calls} of the budget of "
+                f"{self.budget} are spent"
+            )
+        try:
+            if self.access is Access.RESET:
+                self._walk(tree, nodes, repeats)
+            else:
+                self._query(tree, nodes, repeats)
+        except ModelError as error:
+            error.calls = self.calls
+            error.tree = tree
+            raise
+
+    def _query(self, tree: Tree, nodes: Nodes, repeats: Nodes) -> None:
+        raise NotImplementedError
+
+    def _walk(self, tree: Tree, nodes: Nodes, repeats: Nodes) -> None:
+        raise NotImplementedError
+
+
+class FunctionSimulator(Simulator):
+    """Calls ``step`` once for each sample; states are any object."""
+
+    def __init__(self, *args: Any) -> None:
+        super().__init__(*args)
+        model = self.model
+        self._step = model.function if isinstance(model, FunctionModel) else model.step
+        self.states: list[Any] = [None] * len(self.tree.parent)
+        self.states[ROOT] = self.root_state
+
+    def _query(self, tree: Tree, nodes: Nodes, repeats: Nodes) -> None:
+        step, states, rng = self._step, self.states, self._streams.rng
+        parents, actions = tree.parent[nodes].tolist(), tree.action[nodes].tolist()
+        means, pulls = tree.reward[nodes].tolist(), tree.pulls[nodes].tolist()
+        flags = tree.flags[nodes].tolist()
+        counts = repeats.tolist()
+        total = sum(counts)
+        self._streams.begin(total, total)
+        left = made = 0
+        state: Any = None
+        action = 0
+        result: Any = _NOTHING
+        try:
+            for i, node in enumerate(nodes.tolist()):
+                state, action, mean = states[parents[i]], actions[i], means[i]
+                ended = flags[i] & TERMINAL != 0
+                drift = 0.0  # Σ (reward − mean): exact when rewards have no noise
+                taken = 0
+                fresh = pulls[i] == 0
+                try:
+                    while taken < counts[i]:
+                        if not left:
+                            left = self._streams.turn()
+                        left -= 1
+                        result = _NOTHING
+                        made += 1
+                        result = step(state, action, rng)
+                        successor, reward, terminated = result
+                        if not -_INF < reward < _INF:
+                            raise bad_reward(reward, state, action)
+                        if fresh:
+                            mean = float(reward)
+                            states[node] = successor
+                            ended = bool(terminated)
+                            fresh = False
+                        elif terminated != ended:
+                            raise not_deterministic(state, action)
+                        drift += reward - mean
+                        taken += 1
+                finally:
+                    pulls[i] += taken
+                    if taken:
+                        means[i] = mean + drift / pulls[i]
+                        flags[i] = flags[i] | TERMINAL if ended else flags[i]
+        except ModelError as error:
+            located(error)
+            raise
+        except Exception as error:
+            raise explained(error, state, action, result) from error
+        finally:
+            self.calls += made
+            tree.reward[nodes] = means
+            tree.pulls[nodes] = pulls
+            tree.flags[nodes] = flags
+
+    def _walk(self, tree: Tree, nodes: Nodes, repeats: Nodes) -> None:
+        step, rng = self._step, self._streams.rng
+        self._streams.begin(int(repeats.sum()), int((repeats * tree.depth[nodes]).sum()))
+        left = 0
+        state: Any = None
+        action = 0
+        result: Any = _NOTHING
+        try:
+            for node, count in zip(nodes.tolist(), repeats.tolist(), strict=True):
+                path = path_to(tree, node)
+                actions = tree.action[path].tolist()
+                first_time = tree.pulls[node] == 0
+                endings = 0
+                for _ in range(count):
+                    if not left:
+                        left = self._streams.turn()
+                    left -= 1
+                    state, terminated = self.root_state, False
+                    for prefix, action in zip(path, actions, strict=True):
+                        reward = 0.0  # once ended: absorbing with reward 0, and no call
+                        if not terminated:
+                            result = _NOTHING
+                            self.calls += 1
+                            result = step(state, action, rng)
+                            successor, reward, terminated = result
+                            if not -_INF < reward < _INF:
+                                raise bad_reward(reward, state, action)
+                            state = successor
+                        record(tree, prefix, float(reward))
+                    endings += bool(terminated)
+                if first_time and endings == count:
+                    tree.flags[node] |= TERMINAL
+        except ModelError as error:
+            located(error)
+            raise
+        except Exception as error:
+            raise explained(error, state, action, result) from error
+
+
+def record(tree: Tree, node: int, reward: float) -> None:
+    """Add one sample to a node's mean."""
+    pulls = int(tree.pulls[node]) + 1
+    tree.pulls[node] = pulls
+    mean = float(tree.reward[node]) if pulls > 1 else reward
+    tree.reward[node] = mean + (reward - mean) / pulls
+
+
+class ArraySimulator(Simulator):
+    """Answers a request by calling the model's function on whole batches."""
+
+    def __init__(self, *args: Any) -> None:
+        super().__init__(*args)
+        self.model: ArrayModel
+        root = np.asarray(self.root_state, dtype=np.asarray(self.model.initial_state).dtype)
+        self.states = np.empty((len(self.tree.parent), *root.shape), root.dtype)
+        self.states[ROOT] = root
+
+    def _query(self, tree: Tree, nodes: Nodes, repeats: Nodes) -> None:
+        items = np.repeat(np.arange(len(nodes)), repeats)
+        asked = nodes[items]
+        states = self.states[tree.parent[asked]]
+        after, rewards, terminated, made = self._step(states, tree.action[asked])
+        items, asked = items[:made], asked[:made]
+        first = np.searchsorted(items, np.arange(len(nodes)))
+        present = np.flatnonzero(first < made)  # items that got at least one sample
+        present = present[items[first[present]] == present]
+        fresh = present[tree.pulls[nodes[present]] == 0]
+        self.states[nodes[fresh]] = after[first[fresh]]
+        tree.flags[nodes[fresh]] |= np.where(terminated[first[fresh]], TERMINAL, 0).astype(np.uint8)
+        tree.reward[nodes[fresh]] = rewards[first[fresh]]
+        _pool(tree, asked, rewards)
+        wrong = np.flatnonzero(terminated != (tree.flags[asked] & TERMINAL != 0))
+        if len(wrong):
+            raise located(not_deterministic(states[wrong[0]], int(tree.action[asked[wrong[0]]])))
+        self._raise_failure()
+
+    def _walk(self, tree: Tree, nodes: Nodes, repeats: Nodes) -> None:
+        walks = np.repeat(nodes, repeats)
+        longest = int(tree.depth[nodes].max())
+        path = np.full((len(walks), longest), -1, np.int64)  # node at each step, −1 past the end
+        at: NDArray[Any] = walks
+        rows = np.arange(len(walks))
+        while len(rows):
+            path[rows, tree.depth[at] - 1] = at
+            at = tree.parent[at]
+            rows, at = rows[at != ROOT], at[at != ROOT]
+        state = np.repeat(np.asarray(self.states[ROOT])[None], len(walks), axis=0)
+        ended = np.zeros(len(walks), np.bool_)
+        newcomers = np.unique(nodes[tree.pulls[nodes] == 0])
+        for t in range(longest):
+            inside = np.flatnonzero(path[:, t] >= 0)
+            live = inside[~ended[inside]]
+            reached = path[:, t]
+            after, got, terminated, made = self._step(state[live], tree.action[reached[live]])
+            live = live[:made]
+            state[live] = after
+            rewards = np.zeros(len(walks))
+            rewards[live] = got
+            known = np.union1d(live, inside[ended[inside]])  # absorbed walks give reward 0
+            _pool(tree, reached[known], rewards[known])
+            ended[live] = terminated
+            self._raise_failure()
+        survivors = np.unique(walks[~ended])
+        tree.flags[np.setdiff1d(newcomers, survivors)] |= TERMINAL
+
+    def _step(
+        self, states: NDArray[Any], actions: NDArray[np.int32]
+    ) -> tuple[NDArray[Any], NDArray[np.float64], NDArray[np.bool_], int]:
+        """All rows, batch by batch; what came back before a failure is kept."""
+        n, size = len(states), self.model.batch_size
+        self._failure: ModelError | None = None
+        after = np.empty_like(states)
+        rewards, terminated = np.empty(n), np.empty(n, np.bool_)
+        actions64 = actions.astype(np.int64)
+        self._streams.begin(-(-n // _ROWS), 64 * n)
+        for start in (first + i for first in range(0, n, _ROWS) for i in range(0, _ROWS, size)):
+            if start >= n:
+                break
+            if start % _ROWS == 0:
+                self._streams.turn()
+            rows = slice(start, min(n, start + size, start - start % _ROWS + _ROWS))
+            self.calls += rows.stop - start
+            try:
+                after[rows], rewards[rows], terminated[rows] = self.model.step_batch(
+                    states[rows], actions64[rows], self._streams.rng
+                )
+                bad = np.flatnonzero(~np.isfinite(rewards[rows])) + start
+                if len(bad):
+                    at = bad[0]
+                    raise bad_reward(float(rewards[at]), states[at], int(actions64[at]))
+            except ModelError as error:
+                self._failure = error
+            except Exception as error:  # noqa: BLE001  whatever the user's function raises
+                self._failure = explained(
+                    error, states[rows], None, _NOTHING, f"a batch of {rows.stop - start} states"
+                )
+                self._failure.__cause__ = error
+            if self._failure is not None:
+                return after[:start], rewards[:start], terminated[:start], start
+        return after, rewards, terminated, n
+
+    def _raise_failure(self) -> None:
+        if self._failure is not None:
+            failure, self._failure = self._failure, None
+            raise located(failure) if failure.action is not None else failure
+
+
+def _pool(tree: Tree, nodes: Nodes, rewards: NDArray[np.float64]) -> None:
+    """Add samples to the means of their nodes, in the order they came."""
+    unique, first, inverse, counts = np.unique(
+        nodes, return_index=True, return_inverse=True, return_counts=True
+    )
+    mean = np.where(tree.pulls[unique] == 0, rewards[first], tree.reward[unique])
+    drift = np.bincount(inverse, weights=rewards - mean[inverse], minlength=len(unique))
+    tree.pulls[unique] += counts
+    tree.reward[unique] = mean + drift / tree.pulls[unique]
+
+
+def bad_reward(reward: Any, state: Any, action: int) -> RewardError:
+    """The error for a reward that is NaN or infinite."""
+    return RewardError(
+        f"the model returned the reward {reward!r}; rewards must be finite numbers",
+        state=state,
+        action=action,
+    )
+
+
+def not_deterministic(state: Any, action: int) -> DynamicsError:
+    """The error for an episode that ends now and then."""
+    return DynamicsError(
+        "the episode ended in one try and went on in another, from the same state with the same "
+        "action: the dynamics are random; plan with access=Access.RESET, which plans open loop",
+        state=state,
+        action=action,
+    )
+
+
+def _brief(value: Any, limit: int = 200) -> str:
+    text = repr(value)
+    return text if len(text) <= limit else text[:limit] + "…"
+
+
+def located(error: ModelError) -> ModelError:
+    """The same error, with the place in its message."""
+    if error.args and "at state" not in str(error.args[0]):
+        place = f" (at state {_brief(error.state)}, action {error.action})"
+        error.args = (f"{error.args[0]}{place}",)
+    return error
+
+
+def explained(
+    error: Exception,
+    state: Any,
+    action: int | None,
+    result: Any = _NOTHING,
+    where: str = "",
+) -> ModelError:
+    """An error that says where the model failed, and how."""
+    place = where or f"state {_brief(state)}, action {action}"
+    if result is _NOTHING:
+        return ModelError(
+            f"the model's step raised {type(error).__name__}: {error} (at {place}); the original "
+            "traceback is above",
+            state=state,
+            action=action,
+        )
+    if isinstance(result, tuple | list) and len(result) == 3:
+        return RewardError(
+            f"the model returned the reward {_brief(result[1])} of type "
+            f"{type(result[1]).__name__}; rewards must be finite numbers (at {place})",
+            state=state,
+            action=action,
+        )
+    return TransitionError(
+        f"the model's step must return (state, reward, terminated), got {_brief(result)} "
+        f"(at {place})",
+        state=state,
+        action=action,
+    )

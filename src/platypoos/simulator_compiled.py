@@ -1,0 +1,259 @@
+"""The ledger inside machine code: the same rules, for models with a compiled step."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from platypoos._jit import borrow_row, entry_point, jit, jit_uncached, overload
+from platypoos.errors import BudgetExceeded, InvalidArgument, ModelError, PlatypoosError
+from platypoos.models.base import Access
+from platypoos.models.compiled import CompiledModel
+from platypoos.simulator import (
+    Nodes,
+    bad_reward,
+    calls_made,
+    evaluate,
+    explained,
+    located,
+    not_deterministic,
+)
+from platypoos.tree import ROOT, TERMINAL, Tree
+
+CALLS, BUDGET, STATUS, STEP, NODE = 0, 1, 2, 3, 4
+"""Entries of ``Machine.ledger``."""
+FINE, OVER_BUDGET, BAD_REWARD, RANDOM_END = 0, 1, 2, 3
+"""Values of ``Machine.ledger[STATUS]``."""
+
+
+class Machine(NamedTuple):
+    """What compiled code needs to query a model and keep its books."""
+
+    kernel: Any
+    params: Any
+    rng: np.random.Generator
+    states: NDArray[Any]  # [nodes + 2, state size] one state per node, and two to work with
+    ledger: NDArray[np.int64]  # calls, budget, status, step of the walk, node under evaluation
+    last_reward: NDArray[np.float64]  # [1] the reward that was refused
+    path: NDArray[np.int64]  # [depth] the nodes of a walk; empty if states can be restored
+
+
+class CompiledSimulator:
+    """The ledger of one plan with a compiled model."""
+
+    def __init__(
+        self,
+        model: CompiledModel,
+        state: Any,
+        budget: int,
+        rng: np.random.Generator,
+        access: Access,
+        tree: Tree,
+    ) -> None:
+        self.model = model
+        self.tree = tree
+        self.access = access
+        root = model.initial_state
+        if state is not root:
+            root = np.asarray(state, dtype=root.dtype)
+            if root.shape != model.initial_state.shape:
+                raise InvalidArgument(
+                    f"state must have the shape {model.initial_state.shape} of the model's "
+                    f"initial_state, got {root.shape}"
+                )
+        reset = access is Access.RESET
+        capacity = len(tree.parent)
+        # One state per node, and two rows to work with.
+        states = np.empty(((1 if reset else capacity) + 2, len(root)), root.dtype)
+        states[ROOT] = root
+        self.machine = Machine(
+            kernel=model.kernel,
+            params=model.params,
+            rng=rng,
+            states=states,
+            ledger=np.array((0, budget, FINE, 0, 0)),
+            last_reward=np.empty(1),
+            path=np.empty(capacity if reset else 0, np.int64),
+        )
+
+    @property
+    def calls(self) -> int:
+        """Calls made so far."""
+        return int(self.machine.ledger[CALLS])
+
+    def run(self, driver: Driver, args: tuple[Any, ...]) -> Any:
+        """Run a planner's driver in machine code; the model's failures become our errors."""
+        machine = self.machine
+        arguments = (machine, *args)
+        points = self.model.entry_points
+        if driver not in points:
+            compiled = driver.cached if self.model.cacheable else driver.uncached
+            points[driver] = entry_point(compiled, arguments)
+        try:
+            result = points[driver](*arguments)
+        except PlatypoosError:
+            raise
+        except Exception as error:
+            raise self._kept(explained(error, *self._place())) from error
+        if machine.ledger[STATUS] != FINE:
+            raise self._failure()
+        return result
+
+    def _place(self) -> tuple[Any, int]:
+        """The state and action under evaluation."""
+        tree, machine = self.tree, self.machine
+        node = int(machine.ledger[NODE])
+        if self.access is Access.RESET:
+            t = int(machine.ledger[STEP])
+            state = machine.states[ROOT if t == 0 else 1 + (t & 1)]
+        else:
+            state = machine.states[tree.parent[node]]
+        return state.copy(), int(tree.action[node])
+
+    def _failure(self) -> PlatypoosError:
+        ledger = self.machine.ledger
+        if ledger[STATUS] == OVER_BUDGET:
+            return BudgetExceeded(
+                f"a request was refused: {ledger[CALLS]} of the budget of {ledger[BUDGET]} "
+                "are spent"
+            )
+        if ledger[STATUS] == BAD_REWARD:
+            error: ModelError = bad_reward(float(self.machine.last_reward[0]), *self._place())
+        else:
+            error = not_deterministic(*self._place())
+        return self._kept(located(error))
+
+    def _kept(self, error: ModelError) -> ModelError:
+        error.calls = self.calls
+        error.tree = self.tree
+        return error
+
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+class Driver:
+    """One source, two speeds: a planner's main function, ``f(sim, tree, ...)``.
+
+    Around a Python model it runs as plain Python; around a compiled one it is compiled as a
+    whole, together with the model's step.
+    """
+
+    def __init__(self, function: Callable[..., Any]) -> None:
+        self.python = function
+        self.cached = jit(function)
+        self.uncached = jit_uncached(function)
+
+    def __call__(self, sim: Any, *args: Any) -> Any:
+        """Run with the ledger ``sim``."""
+        if isinstance(sim, CompiledSimulator):
+            return sim.run(self, args)
+        return self.python(sim, *args)
+
+
+@overload(evaluate)
+def _evaluate_compiled(sim: Any, tree: Any, nodes: Any, repeats: Any) -> Any:  # noqa: ARG001
+    def implementation(sim: Any, tree: Any, nodes: Any, repeats: Any) -> Any:
+        if len(sim.path) > 0:
+            return walk(sim, tree, nodes, repeats)
+        return query(sim, tree, nodes, repeats)
+
+    return implementation
+
+
+@overload(calls_made)
+def _calls_made_compiled(sim: Any) -> Any:  # noqa: ARG001
+    def implementation(sim: Any) -> Any:
+        return sim.ledger[CALLS]
+
+    return implementation
+
+
+@jit
+def query(sim: Machine, tree: Tree, nodes: Nodes, repeats: Nodes) -> bool:
+    """Evaluate nodes from their parents' stored states."""
+    ledger = sim.ledger
+    calls = ledger[CALLS]
+    spare = borrow_row(sim.states, len(sim.states) - 1)
+    for i in range(len(nodes)):
+        node, count = nodes[i], repeats[i]
+        if count == 0:
+            continue
+        if calls + count > ledger[BUDGET]:
+            ledger[STATUS] = OVER_BUDGET
+            return False
+        calls += count
+        ledger[CALLS] = calls  # kept up to date: the step may raise
+        ledger[NODE] = node
+        state = borrow_row(sim.states, tree.parent[node])
+        action = tree.action[node]
+        if tree.pulls[node] == 0:
+            after = borrow_row(sim.states, node)
+            mean, ended = sim.kernel(state, action, sim.params, sim.rng, after)
+            taken = 1
+            if ended:
+                tree.flags[node] |= TERMINAL
+        else:
+            mean, ended = tree.reward[node], tree.flags[node] & TERMINAL != 0
+            taken = 0
+        drift = 0.0  # Σ (reward − mean): exact when rewards have no noise
+        for _ in range(taken, count):
+            reward, terminated = sim.kernel(state, action, sim.params, sim.rng, spare)
+            drift += reward - mean
+            if terminated != ended:
+                ledger[STATUS] = RANDOM_END
+                return False
+        if not np.isfinite(mean + drift):
+            ledger[STATUS] = BAD_REWARD
+            sim.last_reward[0] = mean + drift
+            return False
+        pulls = tree.pulls[node] + count
+        tree.pulls[node] = pulls
+        tree.reward[node] = mean + drift / pulls if pulls > 1 else mean
+    return True
+
+
+@jit
+def walk(sim: Machine, tree: Tree, nodes: Nodes, repeats: Nodes) -> bool:
+    """Evaluate nodes by trajectories from the root; every prefix gets its sample."""
+    ledger = sim.ledger
+    for i in range(len(nodes)):
+        node = nodes[i]
+        depth = tree.depth[node]
+        at = node
+        for t in range(depth - 1, -1, -1):
+            sim.path[t] = at
+            at = tree.parent[at]
+        first_time = tree.pulls[node] == 0
+        endings = 0
+        for _ in range(repeats[i]):
+            terminated = False
+            for t in range(depth):
+                prefix = sim.path[t]
+                reward = 0.0  # once ended: absorbing with reward 0, and no call
+                if not terminated:
+                    if ledger[CALLS] + 1 > ledger[BUDGET]:
+                        ledger[STATUS] = OVER_BUDGET
+                        return False
+                    ledger[CALLS] += 1
+                    ledger[STEP] = t
+                    ledger[NODE] = prefix
+                    state = borrow_row(sim.states, ROOT if t == 0 else 1 + (t & 1))
+                    after = borrow_row(sim.states, 2 - (t & 1))
+                    action = tree.action[prefix]
+                    reward, terminated = sim.kernel(state, action, sim.params, sim.rng, after)
+                    if not np.isfinite(reward):
+                        ledger[STATUS] = BAD_REWARD
+                        sim.last_reward[0] = reward
+                        return False
+                pulls = tree.pulls[prefix] + 1
+                tree.pulls[prefix] = pulls
+                mean = tree.reward[prefix] if pulls > 1 else reward
+                tree.reward[prefix] = mean + (reward - mean) / pulls
+            endings += terminated
+        if first_time and endings == repeats[i] and endings > 0:
+            tree.flags[node] |= TERMINAL
+    return True

@@ -1,0 +1,119 @@
+"""The search tree: a few arrays, no object per node.
+
+A node is a finite sequence of actions; the root is the empty one. Nodes are numbered in the
+order they are made, so a parent always comes before its children. Compiled and Python planners
+share this tree: Numba reads the named tuple as it is.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from platypoos._jit import inlined, jit, jitable
+
+ROOT = 0
+NO_PARENT = -1
+
+OPENED = 1
+"""Flag: the node's children have been made."""
+TERMINAL = 2
+"""Flag: the episode ends in the node. Absorbing with reward 0, never opened."""
+
+NODE_BITS = np.uint64(0xFFFFFFFF)
+"""The part of a ticket that is the node's number."""
+
+
+class Tree(NamedTuple):
+    """The nodes of one plan; only the first ``size[0]`` entries of each array are nodes."""
+
+    parent: NDArray[np.int32]  # [capacity]
+    action: NDArray[np.int32]  # [capacity] the last action of the sequence
+    depth: NDArray[np.int32]  # [capacity] h(a), the length of the sequence
+    pulls: NDArray[np.int64]  # [capacity] T(a), evaluations of the last action
+    reward: NDArray[np.float64]  # [capacity] r̂(a), their mean
+    value: NDArray[np.float64]  # [capacity] û(a), as of the last time it was needed
+    p_index: NDArray[np.int16]  # [capacity] the p at which the parent was opened
+    flags: NDArray[np.uint8]  # [capacity] OPENED, TERMINAL
+    size: NDArray[np.int64]  # [1]
+
+    @property
+    def num_nodes(self) -> int:
+        """How many nodes there are, the root included."""
+        return int(self.size[0])
+
+    def actions(self, node: int) -> tuple[int, ...]:
+        """The sequence of actions that leads from the root to ``node``."""
+        path = []
+        while node != ROOT:
+            path.append(int(self.action[node]))
+            node = int(self.parent[node])
+        return tuple(reversed(path))
+
+    @property
+    def bytes_per_node(self) -> int:
+        """Memory of a node, without its state."""
+        return sum(array.itemsize for array in self[:-1])
+
+
+def make_tree(capacity: int) -> Tree:
+    """A tree with room for ``capacity`` nodes; nothing of it is set, not even the root."""
+    empty = np.empty
+    return Tree(
+        parent=empty(capacity, np.int32),
+        action=empty(capacity, np.int32),
+        depth=empty(capacity, np.int32),
+        pulls=empty(capacity, np.int64),
+        reward=empty(capacity, np.float64),
+        value=empty(capacity, np.float64),
+        p_index=empty(capacity, np.int16),
+        flags=empty(capacity, np.uint8),
+        size=empty(1, np.int64),
+    )
+
+
+@jitable
+def set_root(tree: Tree) -> None:
+    """Let the tree consist of the root."""
+    tree.size[0] = 1
+    tree.parent[ROOT] = NO_PARENT
+    tree.action[ROOT] = -1
+    tree.depth[ROOT] = 0
+    tree.pulls[ROOT] = 0
+    tree.reward[ROOT] = 0.0
+    tree.value[ROOT] = 0.0
+    tree.p_index[ROOT] = 0
+    tree.flags[ROOT] = 0
+
+
+@jitable
+def set_node(tree: Tree, node: int, parent: int, action: int, p_index: int) -> None:
+    """Make ``node`` the child of ``parent`` by ``action``; nothing is known of it yet."""
+    tree.parent[node] = parent
+    tree.action[node] = action
+    tree.depth[node] = tree.depth[parent] + 1
+    tree.pulls[node] = 0
+    tree.p_index[node] = p_index
+    tree.flags[node] = 0
+
+
+@inlined
+def ticket(seed: int, node: int) -> np.uint64:
+    """A random number that belongs to a node: the larger one wins a tie.
+
+    The low half is the node itself, the high half SplitMix64's hash of it.
+    """
+    z = np.uint64(seed) + np.uint64(node) * np.uint64(0x9E3779B97F4A7C15)
+    z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return (z & np.uint64(0xFFFFFFFF00000000)) | np.uint64(node)
+
+
+@jit
+def beats(value: NDArray[np.float64], seed: int, node: int, other: int) -> bool:
+    """Is ``node`` the better of the two? Ties go by chance, never by number."""
+    if value[node] != value[other]:
+        return bool(value[node] > value[other])
+    return bool(ticket(seed, node) > ticket(seed, other))

@@ -1,0 +1,85 @@
+"""Models for tests: random trees whose samples depend on the visit only, and models that count."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numba
+import numpy as np
+
+import platypoos as pp
+
+Node = tuple[int, ...]
+
+
+class RandomTree:
+    """Every sequence of actions has its own mean reward; states are the sequences themselves.
+
+    The k-th evaluation of a sequence always gives the same sample, in whatever order sequences
+    are evaluated, so two planners that evaluate alike see exactly the same rewards.
+    """
+
+    def __init__(self, seed: int, num_actions: int, noise: float, ends: float = 0.0) -> None:
+        self.seed, self.num_actions, self.noise, self.ends = seed, num_actions, noise, ends
+        self.initial_state: Node = ()
+        self.visits: dict[Node, int] = {}
+
+    def _random(self, node: Node, visit: int) -> np.ndarray[Any, Any]:
+        return np.random.default_rng([self.seed, visit, *node]).random(3)
+
+    def sample(self, node: Node) -> tuple[float, bool]:
+        visit = self.visits.get(node, 0)
+        self.visits[node] = visit + 1
+        base = self._random(node, 0)
+        noise = self.noise * (2 * self._random(node, visit + 1)[0] - 1)
+        return float(base[1] + noise), bool(base[2] < self.ends)
+
+    def step(self, state: Node, action: int, rng: np.random.Generator) -> pp.Transition:
+        node = (*state, int(action))
+        reward, terminated = self.sample(node)
+        return pp.Transition(node, reward, terminated)
+
+
+class Counted:
+    """A tabular problem in one of the three forms, which counts its calls by itself."""
+
+    def __init__(self, problem: pp.problems.Tabular, kind: str) -> None:
+        self.problem = problem
+        self.counter = np.zeros(1, np.int64)
+        self.model: Any
+        if kind == "python":
+            self.model = pp.FunctionModel(self._step, problem.num_actions, problem.initial_state)
+        elif kind == "array":
+            self.model = pp.ArrayModel(
+                self._step_batch, problem.num_actions, np.int64(problem.initial_state)
+            )
+        else:
+            compiled = problem.compiled()
+            self.model = pp.CompiledModel(
+                counting_kernel,
+                problem.num_actions,
+                compiled.initial_state,
+                params=(*compiled.params, self.counter),
+            )
+
+    @property
+    def calls(self) -> int:
+        return int(self.counter[0])
+
+    def _step(self, state: int, action: int, rng: np.random.Generator) -> pp.Transition:
+        self.counter[0] += 1
+        return self.problem.step(state, action, rng)
+
+    def _step_batch(self, states: Any, actions: Any, rng: np.random.Generator) -> Any:
+        self.counter[0] += len(states)
+        return self.problem.array().function(states, actions, rng)
+
+
+@numba.njit
+def counting_kernel(state, action, params, rng, next_state):
+    successor, rewards, noises, terminal, counter = params
+    counter[0] += 1
+    after = successor[state[0], action]
+    next_state[0] = after
+    noise = noises[state[0], action]
+    return rewards[state[0], action] + rng.uniform(-noise, noise), terminal[after]
