@@ -59,7 +59,7 @@ def test_chooses_the_same_nodes_as_the_textbook(name, access):
         assert mine.actions == book.output, case
         assert mine.value == pytest.approx(book.value, rel=1e-9, abs=1e-9), case
         deep += mine.depth >= 4
-    assert deep > CASES / 3  # the cases are not all trivial
+    assert deep > CASES / 5  # the cases are not all trivial
 
 
 @pytest.mark.parametrize("planner", [pp.PlaTyPOOS(0.8), pp.SequOOL(0.8)], ids=repr)

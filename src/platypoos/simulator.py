@@ -25,6 +25,8 @@ Nodes = NDArray[np.int64]
 _INF = float("inf")
 _NOTHING = object()  # what a step that raised has returned
 _WORD = 16  # bytes of a stream's state
+CALLS_PER_STREAM = 64
+"""Calls of a Python model that share a random stream, unless it declares ``calls_per_stream``."""
 _ROWS = 8192  # rows of an array model's request that share a stream
 
 
@@ -66,14 +68,15 @@ def calls_made(sim: Any) -> int:
 
 
 class Streams:
-    """Random streams for a request: one for every few calls, drawn in the order of the calls.
+    """Random streams for a request: one for every so many calls, drawn in the order of the calls.
 
     Which stream a call uses depends on the seed and its place in the request only, not on who
     makes the call, so a request can be split among workers and give the same samples.
     """
 
-    def __init__(self, seeder: np.random.Generator) -> None:
+    def __init__(self, seeder: np.random.Generator, calls_per_stream: int) -> None:
         self._seeder = seeder
+        self._calls_per_stream = calls_per_stream
         self._bits = np.random.PCG64(0)
         self.rng = np.random.Generator(self._bits)
         self._inner: Any = self._bits.state["state"]
@@ -84,23 +87,21 @@ class Streams:
             "uinteger": 0,
         }
         self._words = b""
-        self._next = 0
-        self._calls = 0
+        self._units = 1
 
     def begin(self, units: int, calls: int) -> None:
-        """Start a request of so many units (a call, or a walk of several calls)."""
-        streams = max(1, min(units, 4 * -(-calls // 64)))
-        self._calls = -(-units // streams)
-        self._words = self._seeder.bytes(_WORD * streams)
-        self._next = 0
+        """Start a request of so many units: a unit is a call, or a walk of several calls."""
+        streams = min(units, -(-calls // self._calls_per_stream))
+        self._units = -(-units // streams)
 
     def turn(self) -> int:
         """Go to the next stream; returns how many units it is for."""
-        start = self._next
-        self._next = start + _WORD
-        self._inner["state"] = int.from_bytes(self._words[start : self._next], "little")
+        if not self._words:
+            self._words = self._seeder.bytes(256 * _WORD)
+        self._inner["state"] = int.from_bytes(self._words[:_WORD], "little")
+        self._words = self._words[_WORD:]
         self._bits.state = self._state
-        return self._calls
+        return self._units
 
 
 class Simulator:
@@ -125,31 +126,29 @@ class Simulator:
         self.access = access
         self.tree = tree
         self.root_state = state
-        self._streams = Streams(rng)
+        self._streams = Streams(rng, getattr(model, "calls_per_stream", CALLS_PER_STREAM))
 
     def evaluate(self, tree: Tree, nodes: Nodes, repeats: Nodes) -> None:
         """Make the calls; see :func:`evaluate`."""
-        asked = np.flatnonzero(repeats)
-        if not len(asked):
-            return
-        if len(asked) < len(nodes):
-            nodes, repeats = nodes[asked], repeats[asked]
-        price = tree.depth[nodes] if self.access is Access.RESET else 1
-        worst = int((repeats * price).sum())
-        if self.calls + worst > self.budget:
-            raise BudgetExceeded(
-                f"a request for {worst} calls was refused: {self.calls} of the budget of "
-                f"{self.budget} are spent"
-            )
         try:
-            if self.access is Access.RESET:
-                self._walk(tree, nodes, repeats)
-            else:
+            if self.access is Access.RESTORE:
                 self._query(tree, nodes, repeats)
+            else:
+                asked = np.flatnonzero(repeats)
+                if len(asked):
+                    self._walk(tree, nodes[asked], repeats[asked])
         except ModelError as error:
             error.calls = self.calls
             error.tree = tree
             raise
+
+    def _admit(self, calls: int) -> None:
+        """Refuse a request that could exceed the budget, before its first call."""
+        if self.calls + calls > self.budget:
+            raise BudgetExceeded(
+                f"a request for {calls} calls was refused: {self.calls} of the budget of "
+                f"{self.budget} are spent"
+            )
 
     def _query(self, tree: Tree, nodes: Nodes, repeats: Nodes) -> None:
         raise NotImplementedError
@@ -169,63 +168,84 @@ class FunctionSimulator(Simulator):
         self.states[ROOT] = self.root_state
 
     def _query(self, tree: Tree, nodes: Nodes, repeats: Nodes) -> None:
-        step, states, rng = self._step, self.states, self._streams.rng
-        parents, actions = tree.parent[nodes].tolist(), tree.action[nodes].tolist()
-        means, pulls = tree.reward[nodes].tolist(), tree.pulls[nodes].tolist()
-        flags = tree.flags[nodes].tolist()
+        step, states = self._step, self.states
+        rng, turn = self._streams.rng, self._streams.turn
         counts = repeats.tolist()
         total = sum(counts)
+        if not total:
+            return
+        self._admit(total)
         self._streams.begin(total, total)
-        left = made = 0
-        state: Any = None
-        action = 0
-        result: Any = _NOTHING
+        means: list[float] = []  # of the nodes that are done
+        ends: list[int] = []  # nodes that turn out to be terminal
+        left = extra = 0
+        low, high = -_INF, _INF
+        state = result = _NOTHING
+        action = -1
+        drift = mean = 0.0
         try:
-            for i, node in enumerate(nodes.tolist()):
-                state, action, mean = states[parents[i]], actions[i], means[i]
-                ended = flags[i] & TERMINAL != 0
-                drift = 0.0  # Σ (reward − mean): exact when rewards have no noise
-                taken = 0
-                fresh = pulls[i] == 0
-                try:
-                    while taken < counts[i]:
-                        if not left:
-                            left = self._streams.turn()
-                        left -= 1
-                        result = _NOTHING
-                        made += 1
-                        result = step(state, action, rng)
-                        successor, reward, terminated = result
-                        if not -_INF < reward < _INF:
-                            raise bad_reward(reward, state, action)
-                        if fresh:
-                            mean = float(reward)
-                            states[node] = successor
-                            ended = bool(terminated)
-                            fresh = False
-                        elif terminated != ended:
+            for node, parent, action, count, pulled, mean in zip(
+                nodes.tolist(),
+                tree.parent[nodes].tolist(),
+                tree.action[nodes].tolist(),
+                counts,
+                tree.pulls[nodes].tolist(),
+                tree.reward[nodes].tolist(),
+                strict=True,
+            ):
+                state = states[parent]
+                drift = 0.0
+                fresh = pulled == 0
+                ended = not fresh and tree.flags[node] & TERMINAL != 0
+                for extra in range(count):  # noqa: B007  read when a step fails
+                    if not left:
+                        left = turn()
+                    left -= 1
+                    result = _NOTHING
+                    result = step(state, action, rng)
+                    successor, reward, terminated = result
+                    if not low < reward < high:
+                        raise bad_reward(reward, state, action)
+                    if fresh:
+                        mean = float(reward)  # noqa: PLW2901  the first sample
+                        states[node] = successor
+                        ended = bool(terminated)
+                        fresh = False
+                    else:
+                        if terminated != ended:
                             raise not_deterministic(state, action)
-                        drift += reward - mean
-                        taken += 1
-                finally:
-                    pulls[i] += taken
-                    if taken:
-                        means[i] = mean + drift / pulls[i]
-                        flags[i] = flags[i] | TERMINAL if ended else flags[i]
-        except ModelError as error:
-            located(error)
+                        drift += reward - mean  # exact when rewards have no noise
+                means.append(mean + drift / (pulled + count) if drift else mean)
+                if ended:
+                    ends.append(node)
+        except BaseException as error:
+            # The calls made are one more than the samples; keep what the failing node has got.
+            done = len(means)
+            self.calls += sum(counts[:done]) + extra + 1
+            repeats = repeats.copy()
+            repeats[done:] = 0
+            if extra:
+                repeats[done] = extra
+                means.append(mean + drift / (tree.pulls[nodes[done]] + extra))
+            if isinstance(error, ModelError):
+                located(error)
+                raise
+            if isinstance(error, Exception):
+                raise explained(error, state, action, result) from error
             raise
-        except Exception as error:
-            raise explained(error, state, action, result) from error
+        else:
+            self.calls += total
         finally:
-            self.calls += made
-            tree.reward[nodes] = means
-            tree.pulls[nodes] = pulls
-            tree.flags[nodes] = flags
+            tree.reward[nodes[: len(means)]] = means
+            tree.pulls[nodes] += repeats
+            if ends:
+                tree.flags[ends] |= TERMINAL
 
     def _walk(self, tree: Tree, nodes: Nodes, repeats: Nodes) -> None:
         step, rng = self._step, self._streams.rng
-        self._streams.begin(int(repeats.sum()), int((repeats * tree.depth[nodes]).sum()))
+        worst = int((repeats * tree.depth[nodes]).sum())
+        self._admit(worst)
+        self._streams.begin(int(repeats.sum()), worst)
         left = 0
         state: Any = None
         action = 0
@@ -282,6 +302,7 @@ class ArraySimulator(Simulator):
 
     def _query(self, tree: Tree, nodes: Nodes, repeats: Nodes) -> None:
         items = np.repeat(np.arange(len(nodes)), repeats)
+        self._admit(len(items))
         asked = nodes[items]
         states = self.states[tree.parent[asked]]
         after, rewards, terminated, made = self._step(states, tree.action[asked])
@@ -301,6 +322,7 @@ class ArraySimulator(Simulator):
 
     def _walk(self, tree: Tree, nodes: Nodes, repeats: Nodes) -> None:
         walks = np.repeat(nodes, repeats)
+        self._admit(int(tree.depth[walks].sum()))
         longest = int(tree.depth[nodes].max())
         path = np.full((len(walks), longest), -1, np.int64)  # node at each step, −1 past the end
         at: NDArray[Any] = walks
@@ -337,7 +359,6 @@ class ArraySimulator(Simulator):
         after = np.empty_like(states)
         rewards, terminated = np.empty(n), np.empty(n, np.bool_)
         actions64 = actions.astype(np.int64)
-        self._streams.begin(-(-n // _ROWS), 64 * n)
         for start in (first + i for first in range(0, n, _ROWS) for i in range(0, _ROWS, size)):
             if start >= n:
                 break

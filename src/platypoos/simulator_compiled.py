@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, NamedTuple, TypeVar
+from types import FunctionType
+from typing import Any, NamedTuple
 
 import numpy as np
+from numba import int32, typeof
+from numba.core.dispatcher import Dispatcher
+from numba.core.errors import NumbaError
 from numpy.typing import NDArray
 
-from platypoos._jit import borrow_row, entry_point, jit, jit_uncached, overload
+from platypoos._jit import borrow_row, entry_point, inlined, jit, jit_uncached, overload
 from platypoos.errors import BudgetExceeded, InvalidArgument, ModelError, PlatypoosError
 from platypoos.models.base import Access
 from platypoos.models.compiled import CompiledModel
@@ -91,7 +95,11 @@ class CompiledSimulator:
         points = self.model.entry_points
         if driver not in points:
             compiled = driver.cached if self.model.cacheable else driver.uncached
-            points[driver] = entry_point(compiled, arguments)
+            try:
+                points[driver] = entry_point(compiled, arguments)
+            except NumbaError as error:
+                self._blame_kernel(error)
+                raise
         try:
             result = points[driver](*arguments)
         except PlatypoosError:
@@ -101,6 +109,24 @@ class CompiledSimulator:
         if machine.ledger[STATUS] != FINE:
             raise self._failure()
         return result
+
+    def _blame_kernel(self, error: Exception) -> None:
+        """The planner did not compile: say so in one line if the kernel is why."""
+        machine, kernel = self.machine, self.model.kernel
+        row = typeof(machine.states[ROOT])
+        types = (row, int32, typeof(machine.params), typeof(machine.rng), row)
+        signature = f"(state: {row}, action, params: {types[2]}, rng, next_state)"
+        try:
+            kernel.compile(types)
+        except NumbaError as reason:
+            raise InvalidArgument(
+                f"the kernel {kernel.__name__} does not compile for {signature}: {reason}"
+            ) from error
+        returned = kernel.overloads[types].signature.return_type
+        if getattr(returned, "count", 0) != 2:
+            raise InvalidArgument(
+                f"the kernel {kernel.__name__} must return (reward, terminated), not {returned}"
+            ) from error
 
     def _place(self) -> tuple[Any, int]:
         """The state and action under evaluation."""
@@ -132,18 +158,16 @@ class CompiledSimulator:
         return error
 
 
-F = TypeVar("F", bound=Callable[..., Any])
-
-
 class Driver:
     """One source, two speeds: a planner's main function, ``f(sim, tree, ...)``.
 
-    Around a Python model it runs as plain Python; around a compiled one it is compiled as a
-    whole, together with the model's step.
+    Around a Python model it runs as plain Python, and only the inner loops it calls are
+    compiled; around a compiled model it is compiled as a whole, together with the model's step.
     """
 
     def __init__(self, function: Callable[..., Any]) -> None:
-        self.python = function
+        self._function = function
+        self._python: Callable[..., Any] | None = None
         self.cached = jit(function)
         self.uncached = jit_uncached(function)
 
@@ -151,7 +175,35 @@ class Driver:
         """Run with the ledger ``sim``."""
         if isinstance(sim, CompiledSimulator):
             return sim.run(self, args)
-        return self.python(sim, *args)
+        if self._python is None:
+            self._python = with_fast_kernels(self._function)
+        return self._python(sim, *args)
+
+
+def with_fast_kernels(function: Any) -> Callable[..., Any]:
+    """A copy of a Python function that calls compiled functions without looking up their types.
+
+    A driver always passes the same types to a kernel. Numba would find that out anew at every
+    call, which takes longer than the kernel's work on a small layer.
+    """
+    names = {**function.__globals__}
+    code = function.__code__
+    for name in code.co_names:
+        if isinstance(names.get(name), Dispatcher):
+            names[name] = _fast(names[name])
+    return FunctionType(code, names)
+
+
+def _fast(kernel: Any) -> Callable[..., Any]:
+    entry: Callable[..., Any] | None = None
+
+    def call(*args: Any) -> Any:
+        nonlocal entry
+        if entry is None:
+            entry = entry_point(kernel, args)
+        return entry(*args)
+
+    return call
 
 
 @overload(evaluate)
@@ -172,7 +224,7 @@ def _calls_made_compiled(sim: Any) -> Any:  # noqa: ARG001
     return implementation
 
 
-@jit
+@inlined
 def query(sim: Machine, tree: Tree, nodes: Nodes, repeats: Nodes) -> bool:
     """Evaluate nodes from their parents' stored states."""
     ledger = sim.ledger

@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from platypoos._jit import inlined, jit, jitable
+from platypoos._jit import inlined, jitable
 
 ROOT = 0
 NO_PARENT = -1
@@ -58,20 +58,26 @@ class Tree(NamedTuple):
         return sum(array.itemsize for array in self[:-1])
 
 
+_LAYOUT = tuple(np.dtype(kind) for kind in ["i8", "f8", "f8", "i4", "i4", "i4", "i2", "u1"])
+_BYTES = sum(dtype.itemsize for dtype in _LAYOUT)
+
+
 def make_tree(capacity: int) -> Tree:
-    """A tree with room for ``capacity`` nodes; nothing of it is set, not even the root."""
-    empty = np.empty
-    return Tree(
-        parent=empty(capacity, np.int32),
-        action=empty(capacity, np.int32),
-        depth=empty(capacity, np.int32),
-        pulls=empty(capacity, np.int64),
-        reward=empty(capacity, np.float64),
-        value=empty(capacity, np.float64),
-        p_index=empty(capacity, np.int16),
-        flags=empty(capacity, np.uint8),
-        size=empty(1, np.int64),
-    )
+    """A tree with room for ``capacity`` nodes; nothing of it is set, not even the root.
+
+    All arrays are parts of one block of memory: the allocator gives it back to the next plan,
+    where it would return many small ones to the system, to be fetched again page by page.
+    """
+    block = np.empty(capacity * _BYTES, np.uint8)
+    arrays = []
+    start = 0
+    for dtype in _LAYOUT:
+        end = start + capacity * dtype.itemsize
+        arrays.append(block[start:end].view(dtype))
+        start = end
+    pulls, reward, value, parent, action, depth, p_index, flags = arrays
+    size = np.empty(1, np.int64)
+    return Tree(parent, action, depth, pulls, reward, value, p_index, flags, size)
 
 
 @jitable
@@ -95,6 +101,7 @@ def set_node(tree: Tree, node: int, parent: int, action: int, p_index: int) -> N
     tree.action[node] = action
     tree.depth[node] = tree.depth[parent] + 1
     tree.pulls[node] = 0
+    tree.reward[node] = 0.0
     tree.p_index[node] = p_index
     tree.flags[node] = 0
 
@@ -109,11 +116,3 @@ def ticket(seed: int, node: int) -> np.uint64:
     z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
     return (z & np.uint64(0xFFFFFFFF00000000)) | np.uint64(node)
-
-
-@jit
-def beats(value: NDArray[np.float64], seed: int, node: int, other: int) -> bool:
-    """Is ``node`` the better of the two? Ties go by chance, never by number."""
-    if value[node] != value[other]:
-        return bool(value[node] > value[other])
-    return bool(ticket(seed, node) > ticket(seed, other))

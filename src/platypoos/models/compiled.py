@@ -36,7 +36,7 @@ class CompiledModel:
     >>> @numba.njit
     ... def kernel(state, action, params, rng, next_state):
     ...     next_state[0] = state[0] + 2 * action - 1
-    ...     return float(next_state[0] == params), False
+    ...     return 1.0 if next_state[0] == params else 0.0, False
     >>> model = pp.CompiledModel(kernel, num_actions=2, initial_state=np.zeros(1), params=3)
     >>> pp.plan(model, budget=200, discount=0.9, seed=0).actions[:3]
     (1, 1, 1)

@@ -35,7 +35,6 @@ from platypoos.tree import (
     ROOT,
     TERMINAL,
     Tree,
-    beats,
     set_node,
     set_root,
     ticket,
@@ -44,6 +43,7 @@ from platypoos.tree import (
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
 Tickets = NDArray[np.uint64]
+NONE, ONE = np.uint64(0), np.uint64(1)
 
 
 class Course(NamedTuple):
@@ -221,7 +221,7 @@ def open_layer(tree: Tree, course: Course, num_actions: int, tie_seed: int, laye
     p_max = len(group_end) - 2
     start = group_end[p_max + 1]
     update_values(tree, course, start, group_end[0])
-    size = 0  # of the heap
+    size = NONE  # of the heap
     asked = 0
     done = p_max + 1  # for indices from here up, group_end is that of the next layer
     next_start = tree.size[0]
@@ -233,13 +233,13 @@ def open_layer(tree: Tree, course: Course, num_actions: int, tie_seed: int, laye
             if tree.flags[node] & TERMINAL == 0:
                 entry = ticket(tie_seed, node)
                 rise(course.keys, course.heap, size, tree.value[node], entry)
-                size += 1
+                size += ONE
         start = end
         for q in range(p + 1, done):  # indices that open nothing
             group_end[q] = next_start + asked
-        for _ in range(min(size, course.rows[row, QUOTA])):
+        for _ in range(min(int(size), course.rows[row, QUOTA])):
             node = int(take_best(course.keys, course.heap, size) & NODE_BITS)
-            size -= 1
+            size -= ONE
             tree.flags[node] |= OPENED
             for action in range(num_actions):
                 child = next_start + asked
@@ -271,10 +271,14 @@ def update_values(tree: Tree, course: Course, start: int, end: int) -> None:
 
 
 @inlined
-def rise(keys: Floats, heap: Tickets, at: int, key: float, entry: np.uint64) -> None:
-    """Let an entry rise from a gap in the heap to its place; the best is on top."""
-    while at > 0:
-        above = (at - 1) >> 1
+def rise(keys: Floats, heap: Tickets, gap: np.uint64, key: float, entry: np.uint64) -> None:
+    """Let an entry rise from a gap in the heap to its place; the best is on top.
+
+    Places are unsigned: compiled code need not look whether they count from the end.
+    """
+    at = gap
+    while at > NONE:
+        above = (at - ONE) >> ONE
         if key < keys[above] or (key == keys[above] and entry < heap[above]):
             break
         keys[at] = keys[above]
@@ -285,27 +289,29 @@ def rise(keys: Floats, heap: Tickets, at: int, key: float, entry: np.uint64) -> 
 
 
 @inlined
-def take_best(keys: Floats, heap: Tickets, size: int) -> np.uint64:
+def take_best(keys: Floats, heap: Tickets, size: np.uint64) -> np.uint64:
     """Take the best of so many entries from the heap.
 
     The gap sinks to the bottom along the better children, and the last entry rises from there:
     half the comparisons of the usual way, and none that the processor must guess.
     """
-    best: np.uint64 = heap[0]
-    last = size - 1
-    at, child = 0, 1
-    while child + 1 < last:
-        left, right = keys[child], keys[child + 1]
-        child += (right > left) | ((right == left) & (heap[child + 1] > heap[child]))
-        keys[at] = keys[child]
-        heap[at] = heap[child]
-        at = child
-        child = 2 * at + 1
+    best: np.uint64 = heap[NONE]
+    last = size - ONE
+    gap, child = NONE, ONE
+    while child + ONE < last:
+        if keys[child] == keys[child + ONE]:
+            child += np.uint64(heap[child + ONE] > heap[child])
+        else:
+            child += np.uint64(keys[child + ONE] > keys[child])
+        keys[gap] = keys[child]
+        heap[gap] = heap[child]
+        gap = child
+        child = gap + gap + ONE
     if child < last:
-        keys[at] = keys[child]
-        heap[at] = heap[child]
-        at = child
-    rise(keys, heap, at, keys[last], heap[last])
+        keys[gap] = keys[child]
+        heap[gap] = heap[child]
+        gap = child
+    rise(keys, heap, gap, keys[last], heap[last])
     return best
 
 
@@ -319,32 +325,40 @@ def find_candidates(tree: Tree, course: Course, floor: float, tie_seed: int) -> 
     size = tree.size[0]
     if np.isnan(floor):
         floor = np.inf
+        ended = 0
         for node in range(1, size):
-            if tree.pulls[node] > 0:
-                floor = min(floor, tree.reward[node])
-                if tree.flags[node] & TERMINAL:
-                    floor = min(floor, 0.0)
-    candidates = course.candidates
+            floor = min(floor, tree.reward[node])
+            ended |= tree.flags[node] & TERMINAL
+        if ended:
+            floor = min(floor, 0.0)
+    candidates, best = course.candidates, course.keys
     for p in range(len(candidates)):
-        candidates[p] = -1
+        candidates[p] = ROOT
+        best[p] = -np.inf
     depth = 0
     weight = 1.0
+    tree.value[ROOT] = 0.0
     for node in range(1, size):
         if tree.depth[node] != depth:
             depth = tree.depth[node]
             weight = course.power[depth - 1]
-        value = tree.value[tree.parent[node]] if depth > 1 else 0.0
-        value += weight * (tree.reward[node] - floor)
+        value = tree.value[tree.parent[node]] + weight * (tree.reward[node] - floor)
         if tree.flags[node] & TERMINAL:  # absorbing with reward 0 for ever, and that is certain
             value -= weight * course.gamma * floor / (1.0 - course.gamma)
         tree.value[node] = value
         p = tree.p_index[node]
-        if candidates[p] < 0 or beats(tree.value, tie_seed, node, candidates[p]):
+        if value >= best[p] and (
+            value > best[p] or ticket(tie_seed, node) > ticket(tie_seed, candidates[p])
+        ):
             candidates[p] = node
+            best[p] = value
     for p in range(len(candidates) - 2, -1, -1):
         above = candidates[p + 1]
-        if candidates[p] < 0 or beats(tree.value, tie_seed, above, candidates[p]):
+        if best[p + 1] > best[p] or (
+            best[p + 1] == best[p] and ticket(tie_seed, above) > ticket(tie_seed, candidates[p])
+        ):
             candidates[p] = above
+            best[p] = best[p + 1]
     return floor
 
 

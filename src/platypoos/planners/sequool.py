@@ -32,7 +32,7 @@ class SequOOL(LayeredPlanner):
         budget_use: "full" or "paper".
 
     >>> import platypoos as pp
-    >>> pp.SequOOL(discount=0.95).plan(pp.problems.SwitchChain(), budget=100, seed=0).action
+    >>> pp.SequOOL(discount=0.95).plan(pp.problems.SwitchChain(), budget=1_000, seed=0).action
     0
     """
 

@@ -26,7 +26,7 @@ class Tabular(Problem):
         initial_state: where it starts.
 
     >>> problem = Tabular(successor=[[0, 1], [1, 1]], reward=[[1.0, 0.0], [3.0, 0.0]])
-    >>> problem.action_values(0, discount=0.5).tolist()
+    >>> problem.action_values(0, discount=0.5).round(9).tolist()
     [2.5, 3.0]
     """
 

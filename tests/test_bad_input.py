@@ -1,0 +1,330 @@
+"""Bad input gets a clear error that names the value and the remedy, and loses nothing."""
+
+from __future__ import annotations
+
+import math
+import traceback
+
+import numba
+import numpy as np
+import pytest
+
+import platypoos as pp
+
+MODEL = pp.problems.SwitchChain()
+PLANNERS = [pp.PlaTyPOOS, pp.SequOOL, pp.StroquOOL, pp.Uniform]
+
+
+@pytest.mark.parametrize("discount", [1.0, -0.1, 2, math.nan, "high", None])
+@pytest.mark.parametrize("make", PLANNERS)
+def test_discount(make, discount):
+    with pytest.raises(pp.InvalidArgument, match=r"discount must be .*\[0, 1\)") as caught:
+        make(discount)
+    assert repr(discount) in str(caught.value)
+
+
+@pytest.mark.parametrize("discount", [1.0, -0.1])
+def test_discount_of_plan_control_and_schedules(discount):
+    with pytest.raises(pp.InvalidArgument, match="discount must be in"):
+        pp.plan(MODEL, budget=100, discount=discount)
+    with pytest.raises(pp.InvalidArgument, match="discount must be in"):
+        pp.control(MODEL, budget=100, steps=1, discount=discount)
+    for schedule in (
+        pp.schedules.platypoos,
+        pp.schedules.sequool,
+        pp.schedules.stroquool,
+        pp.schedules.uniform,
+    ):
+        with pytest.raises(pp.InvalidArgument, match="discount must be in"):
+            schedule(100, 2, discount)
+
+
+@pytest.mark.parametrize("budget", [0, 1, -5])
+def test_budget_below_the_number_of_actions(budget):
+    match = f"budget {budget} is below the number of actions 2: .* at least 2"
+    with pytest.raises(pp.InvalidArgument, match=match):
+        pp.plan(MODEL, budget=budget, discount=0.9)
+    with pytest.raises(pp.InvalidArgument, match=match):
+        pp.control(MODEL, budget=budget, steps=1, discount=0.9)
+    with pytest.raises(pp.InvalidArgument, match=match):
+        pp.schedules.platypoos(budget, 2, 0.9)
+
+
+@pytest.mark.parametrize("budget", [10.5, "many", None])
+def test_budget_that_is_no_whole_number(budget):
+    with pytest.raises(pp.InvalidArgument, match="budget must be a whole number"):
+        pp.plan(MODEL, budget=budget, discount=0.9)
+
+
+def test_budget_as_a_whole_float():
+    assert pp.plan(MODEL, budget=1e3, discount=0.9, seed=0).calls == 1_000  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("seed", [-1, "lucky", 1.5])
+def test_seed(seed):
+    with pytest.raises(pp.InvalidArgument, match="seed must be"):
+        pp.plan(MODEL, budget=100, discount=0.9, seed=seed)
+
+
+def test_access():
+    with pytest.raises(pp.InvalidArgument, match=r"access must be .* got 'teleport'"):
+        pp.plan(MODEL, budget=100, discount=0.9, access="teleport")
+    with pytest.raises(pp.InvalidArgument, match="access must be"):
+        pp.schedules.platypoos(100, 2, 0.9, "teleport")
+
+
+def test_no_discount_and_no_planner():
+    with pytest.raises(pp.InvalidArgument, match="pass a discount"):
+        pp.plan(MODEL, budget=100)
+    with pytest.raises(pp.InvalidArgument, match="pass a discount"):
+        pp.control(MODEL, budget=100, steps=1)
+
+
+def test_two_discounts():
+    with pytest.raises(pp.InvalidArgument, match=r"0\.5 is not the planner's, 0\.9"):
+        pp.plan(MODEL, budget=100, discount=0.5, planner=pp.PlaTyPOOS(0.9))
+
+
+def test_planner_that_is_none():
+    with pytest.raises(pp.InvalidArgument, match="planner must be a planner"):
+        pp.plan(MODEL, budget=100, planner=pp.PlaTyPOOS)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("steps", [0, -1, 2.5, "a few"])
+def test_steps(steps):
+    with pytest.raises(pp.InvalidArgument, match="steps must be a whole number"):
+        pp.control(MODEL, budget=100, steps=steps, discount=0.9)
+
+
+def test_model_that_is_none():
+    with pytest.raises(pp.InvalidArgument, match=r"is not a model .*FunctionModel"):
+        pp.plan(lambda state, action: state, budget=100, discount=0.9)
+
+
+@pytest.mark.parametrize("options", [{"budget_use": "some"}, {"reward_floor": math.inf}])
+def test_planner_options(options):
+    with pytest.raises(pp.InvalidArgument, match="must be"):
+        pp.PlaTyPOOS(0.9, **options)
+    with pytest.raises(pp.InvalidArgument, match="reward_floor must be"):
+        pp.Uniform(0.9, reward_floor=math.nan)
+    with pytest.raises(pp.InvalidArgument, match="budget_use must be"):
+        pp.schedules.platypoos(100, 2, 0.9, budget_use="some")  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("number", [0, -1, 2.0, "two", True])
+def test_number_of_actions(number):
+    with pytest.raises(pp.InvalidArgument, match="num_actions must be"):
+        pp.FunctionModel(lambda s, a, r: (s, 0.0, False), number)
+    with pytest.raises(pp.InvalidArgument, match="num_actions must be"):
+        pp.ArrayModel(lambda s, a, r: (s, a, False), number, 0.0)
+    with pytest.raises(pp.InvalidArgument, match="num_actions must be"):
+        pp.schedules.platypoos(100, number, 0.9)
+
+
+def test_model_arguments():
+    with pytest.raises(pp.InvalidArgument, match="function must be callable"):
+        pp.FunctionModel("step", 2)  # type: ignore[arg-type]
+    with pytest.raises(pp.InvalidArgument, match="function must be callable"):
+        pp.ArrayModel("step", 2, 0.0)  # type: ignore[arg-type]
+    with pytest.raises(pp.InvalidArgument, match="use FunctionModel"):
+        pp.ArrayModel(lambda s, a, r: (s, a, False), 2, {"x": 1})
+    with pytest.raises(pp.InvalidArgument, match="batch_size must be"):
+        pp.ArrayModel(lambda s, a, r: (s, a, False), 2, 0.0, batch_size=0)
+    with pytest.raises(pp.InvalidArgument, match=r"compiled with numba\.njit"):
+        pp.CompiledModel(lambda s, a, p, r, n: (0.0, False), 2, np.zeros(1))
+    with pytest.raises(pp.InvalidArgument, match="one-dimensional"):
+        pp.CompiledModel(failing_kernel, 2, np.zeros((2, 2)))
+    with pytest.raises(pp.InvalidArgument, match=r"shape \(2,\)"):
+        pp.plan(MODEL.compiled(), np.zeros(3), budget=10, discount=0.9)
+
+
+def bad_reward_model(kind, reward):
+    """Rewards are 1, and the bad one in state 3 (reached by three actions 0)."""
+    if kind == "python":
+        return pp.FunctionModel(
+            lambda s, a, r: (s + (a == 0), reward if s == 3 else 1.0, False), 2, 0
+        )
+    return pp.ArrayModel(
+        lambda s, a, r: (s + (a == 0), np.where(s == 3, reward, 1.0), False), 2, np.int64(0)
+    )
+
+
+@pytest.mark.parametrize("access", ["restore", "reset"])
+@pytest.mark.parametrize("kind", ["python", "array"])
+@pytest.mark.parametrize("reward", [math.nan, math.inf, -math.inf])
+def test_rewards_that_are_not_finite(kind, reward, access):
+    with pytest.raises(pp.RewardError, match=f"reward {reward}.*at state .*3") as caught:
+        pp.plan(bad_reward_model(kind, reward), budget=500, discount=0.9, seed=0, access=access)
+    error = caught.value
+    assert error.state == 3
+    assert error.action in {0, 1}
+    assert error.tree is not None
+    assert 0 < error.calls <= 500
+    # What was learned is there: all samples before the failure.
+    n = error.tree.num_nodes
+    learned = error.tree.pulls[1:n] > 0
+    assert learned.sum() > 2
+    assert (error.tree.reward[1:n][learned] == 1.0).all()
+    assert error.calls - 500 < error.tree.pulls[1:n].sum() <= error.calls
+
+
+@pytest.mark.parametrize("reward", ["much", None, [1.0, 2.0], 1j])
+def test_rewards_that_are_no_numbers(reward):
+    model = pp.FunctionModel(lambda s, a, r: (s, reward, False), 2, "here")
+    for access in ("restore", "reset"):
+        with pytest.raises(pp.RewardError, match=r"finite numbers.*at state 'here', action") as e:
+            pp.plan(model, budget=50, discount=0.9, seed=0, access=access)
+        assert e.value.state == "here"
+    array = pp.ArrayModel(lambda s, a, r: (s, [reward] * len(s), False), 2, 0.0)
+    with pytest.raises(pp.ModelError, match="reward"):
+        pp.plan(array, budget=50, discount=0.9, seed=0)
+
+
+def exploding_simulator(state, action, rng):
+    if state == 2:
+        message = "the simulator exploded"
+        raise RuntimeError(message)
+    return state + 1, 1.0, False
+
+
+@pytest.mark.parametrize("access", ["restore", "reset"])
+def test_a_step_that_raises(access):
+    with pytest.raises(pp.ModelError, match=r"RuntimeError: the simulator exploded.*state 2") as e:
+        pp.plan(
+            pp.FunctionModel(exploding_simulator, 2, 0),
+            budget=500,
+            discount=0.9,
+            seed=0,
+            access=access,
+        )
+    error = e.value
+    assert (error.state, error.action in {0, 1}) == (2, True)
+    assert isinstance(error.__cause__, RuntimeError)
+    assert "exploding_simulator" in "".join(traceback.format_exception(error.__cause__))
+    assert error.tree is not None
+    assert error.tree.pulls[1 : error.tree.num_nodes].sum() == error.calls - 1
+
+
+def test_an_array_step_that_raises():
+    def step(states, actions, rng):
+        if (states == 2).any():
+            message = "the simulator exploded"
+            raise RuntimeError(message)
+        return states + 1, np.ones(len(states)), False
+
+    for access in ("restore", "reset"):
+        with pytest.raises(pp.ModelError, match=r"exploded .*batch of \d+ states") as e:
+            pp.plan(pp.ArrayModel(step, 2, 0), budget=500, discount=0.9, seed=0, access=access)
+        assert isinstance(e.value.__cause__, RuntimeError)
+        assert e.value.tree is not None
+        assert e.value.tree.pulls[1] > 0
+
+
+@numba.njit
+def failing_kernel(state, action, params, rng, next_state):
+    next_state[0] = state[0] + 1
+    if state[0] == 2 and params == 0:
+        raise RuntimeError("the simulator exploded")
+    if state[0] == 2 and params == 1:
+        return np.nan, False
+    return 1.0, params == 2 and rng.random() < 0.5
+
+
+@pytest.mark.parametrize("access", ["restore", "reset"])
+def test_a_compiled_step_that_fails(access):
+    def model(failure):
+        return pp.CompiledModel(failing_kernel, 2, np.zeros(1), params=failure)
+
+    with pytest.raises(pp.ModelError, match=r"the simulator exploded .*state array\(\[2") as e:
+        pp.plan(model(0), budget=500, discount=0.9, seed=0, access=access)
+    assert isinstance(e.value.__cause__, RuntimeError)
+    assert e.value.tree is not None
+    assert e.value.tree.pulls[1] > 0
+    with pytest.raises(pp.RewardError, match=r"reward nan.*state array\(\[2"):
+        pp.plan(model(1), budget=500, discount=0.9, seed=0, access=access)
+    if access == "restore":
+        with pytest.raises(pp.DynamicsError, match="dynamics are random"):
+            pp.plan(model(2), budget=500, discount=0.9, seed=0, access=access)
+    else:
+        assert pp.plan(model(2), budget=500, discount=0.9, seed=0, access=access).calls <= 500
+
+
+@pytest.mark.parametrize("result", [None, 1.0, (0, 1.0), (0, 1.0, False, {}), "abc"])
+def test_a_step_that_returns_the_wrong_shape(result):
+    model = pp.FunctionModel(lambda s, a, r: result, 2, 0)
+    with pytest.raises(pp.PlatypoosError, match=r"state 0, action") as e:
+        pp.plan(model, budget=50, discount=0.9, seed=0)
+    if result != "abc":  # three letters: the reward is what is wrong
+        assert isinstance(e.value, pp.TransitionError)
+        assert "(state, reward, terminated)" in str(e.value)
+
+
+@pytest.mark.parametrize(
+    ("step", "match"),
+    [
+        (lambda s, a, r: (s, np.ones(len(s) + 1), False), r"must return \d+ rewards"),
+        (lambda s, a, r: (s[:1], np.ones(len(s)), False), "states of the same shape"),
+        (lambda s, a, r: (s, np.ones(len(s)), np.zeros(3, bool)), "terminated flags"),
+        (lambda s, a, r: (s, np.ones(len(s))), r"\(states, rewards, terminated\)"),
+        (lambda s, a, r: s, r"\(states, rewards, terminated\)"),
+    ],
+)
+def test_an_array_model_that_returns_the_wrong_length(step, match):
+    with pytest.raises(pp.TransitionError, match=match):
+        pp.plan(pp.ArrayModel(step, 2, np.zeros(3)), budget=50, discount=0.9, seed=0)
+
+
+def test_episodes_that_end_now_and_then():
+    model = pp.FunctionModel(lambda s, a, r: (s, 1.0, r.random() < 0.3), 2, 0)
+    with pytest.raises(pp.DynamicsError, match=r"access=Access\.RESET.*state 0"):
+        pp.plan(model, budget=500, discount=0.9, seed=0)
+    array = pp.ArrayModel(
+        lambda s, a, r: (s, np.ones(len(s)), r.random(len(s)) < 0.3), 2, np.float64(0)
+    )
+    with pytest.raises(pp.DynamicsError, match=r"access=Access\.RESET"):
+        pp.plan(array, budget=500, discount=0.9, seed=0)
+
+
+def test_an_interrupt_keeps_the_samples():
+    seen = []
+
+    def step(state, action, rng):
+        seen.append(state)
+        if len(seen) == 100:
+            raise KeyboardInterrupt
+        return state, 1.0, False
+
+    with pytest.raises(KeyboardInterrupt):
+        pp.plan(pp.FunctionModel(step, 2, 0), budget=500, discount=0.9, seed=0)
+    assert len(seen) == 100
+
+
+def test_simple_regret_of_an_unknown_model():
+    model = pp.FunctionModel(lambda s, a, r: (s, 1.0, False), 2, 0)
+    plan = pp.plan(model, budget=50, discount=0.9, seed=0)
+    with pytest.raises(pp.InvalidArgument, match="optimal values of FunctionModel are not known"):
+        pp.simple_regret(model, plan)
+
+
+@pytest.mark.parametrize(
+    ("make", "match"),
+    [
+        (lambda: pp.problems.SwitchChain(noise=-1), "noise must be at least 0, got -1"),
+        (lambda: pp.problems.SwitchChain(shift=math.nan), "shift must be finite"),
+        (lambda: pp.problems.Garnet(0, 2), "at least 1, got 0, 2"),
+        (lambda: pp.problems.Garnet(5, 2, num_terminal=5), "num_terminal must be from 0"),
+        (lambda: pp.problems.Garnet(5, 2, noise=-1), "noise must be at least 0"),
+        (lambda: pp.problems.Grid(rows=["S.", "..."]), "one and the same length"),
+        (lambda: pp.problems.Grid(rows=["..G"]), "exactly one S"),
+        (lambda: pp.problems.Grid(rows=["S?G"]), r"\['\?'\]"),
+        (lambda: pp.problems.Battery(capacity=0), "capacity must be at least 1"),
+        (lambda: pp.problems.Battery(efficiency=0), "efficiency must be in"),
+        (lambda: pp.problems.Tabular([[5]], [[1.0]]), "names the state 5, but states are 0 to 0"),
+        (lambda: pp.problems.Tabular([[0]], [[math.inf]]), "reward must be finite"),
+        (lambda: pp.problems.Tabular([0], [1.0]), "table"),
+        (lambda: pp.problems.Tabular([[0]], [[1.0]], terminal=[0]), "is terminal"),
+    ],
+)
+def test_problems(make, match):
+    with pytest.raises(pp.InvalidArgument, match=match):
+        make()

@@ -1,0 +1,173 @@
+"""The contract check, and how compiled code is cached."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+
+import numba
+import numpy as np
+import pytest
+
+import platypoos as pp
+from platypoos._jit import fingerprint
+
+PROBLEMS = [
+    pp.problems.SwitchChain(noise=1.0),
+    pp.problems.Garnet(6, 2, noise=1.0),
+    pp.problems.Grid(),
+    pp.problems.Battery(),
+]
+
+
+@pytest.mark.parametrize("problem", PROBLEMS, ids=lambda p: type(p).__name__)
+def test_our_own_problems_pass(problem):
+    for form in (problem, problem.array(), problem.compiled()):
+        report = pp.check_model(form)
+        assert report.ok, str(report)
+        assert isinstance(form, pp.Model)
+
+
+def changes_its_state(state, action, rng):
+    state[0] += 1
+    return state, 0.0, False
+
+
+def shares_its_state(shared):
+    def step(state, action, rng):
+        shared[0] = state[0] + 1
+        return shared, 0.0, False
+
+    return step
+
+
+@pytest.mark.parametrize(
+    ("model", "match"),
+    [
+        (pp.FunctionModel(changes_its_state, 2, [0]), "changed the state it was given"),
+        (pp.FunctionModel(shares_its_state([0]), 2, (0,)), "state"),
+        (pp.FunctionModel(lambda s, a, r: (r.random(), 0.0, False), 2, 0.0), "Access.RESET"),
+        (pp.FunctionModel(lambda s, a, r: (s, np.nan, False), 2, 0.0), "nan is not finite"),
+        (pp.FunctionModel(lambda s, a, r: (s, 1.0), 2, 0.0), "step failed: ValueError"),
+        (pp.FunctionModel(lambda s, a, r: 1 / 0, 2, 0.0), "ZeroDivisionError"),
+        (object(), "no num_actions, initial_state, step"),
+        (
+            pp.ArrayModel(lambda s, a, r: (s + a.sum(), 0.0 * s, False), 3, 0.0),
+            "row 0 of a batch",
+        ),
+    ],
+)
+def test_the_check_finds_what_is_wrong(model, match):
+    report = pp.check_model(model)
+    assert not report.ok
+    assert match in str(report)
+    assert "not ready" in str(report)
+
+
+def test_a_shared_state_is_found():
+    model = pp.FunctionModel(shares_its_state([0]), 2, (0,))
+    # The second step from the second state is given the very object it changes.
+    assert not pp.check_model(model).ok
+
+
+def test_reset_models_may_be_random():
+    model = pp.FunctionModel(
+        lambda s, a, r: (r.random(), 0.0, False), 2, 0.0, access=pp.Access.RESET
+    )
+    assert pp.check_model(model).ok
+
+
+def test_states_of_any_kind():
+    def step(state, action, rng):
+        return {"x": np.append(state["x"], action)}, float(action), False
+
+    model = pp.FunctionModel(step, 2, {"x": np.zeros(0)})
+    assert pp.check_model(model, steps=20).ok
+    assert pp.plan(model, budget=100, discount=0.5, seed=0).action == 1
+
+
+def make_kernel(prize):
+    @numba.njit
+    def kernel(state, action, params, rng, next_state):
+        next_state[0] = state[0]
+        return prize * action, False
+
+    return kernel
+
+
+def test_fingerprints_tell_kernels_apart():
+    assert fingerprint(make_kernel(1.0)) == fingerprint(make_kernel(1.0))
+    assert fingerprint(make_kernel(1.0)) != fingerprint(make_kernel(2.0))
+    assert fingerprint(make_kernel({"not": "hashable"})) is None
+
+
+def test_kernels_that_look_alike_are_not_mixed_up():
+    for prize, best in [(1.0, 1), (-1.0, 0), (2.0, 1), (-1.0, 0)]:
+        model = pp.CompiledModel(make_kernel(prize), 2, np.zeros(1))
+        plan = pp.plan(model, budget=50, discount=0.5, seed=0)
+        assert plan.action == best
+        if prize > 0:
+            seen = sum(0.5**t for t in range(len(plan.actions)))
+            assert plan.value == pytest.approx(prize * seen)
+
+
+@numba.njit
+def confused_kernel(state, action, params, rng, next_state):
+    return state.no_such_thing, False
+
+
+@numba.njit
+def silent_kernel(state, action, params, rng, next_state):
+    next_state[0] = state[0]
+    return 1.0
+
+
+def test_kernels_that_cannot_be_planned_with():
+    with pytest.raises(pp.InvalidArgument, match="no_such_thing"):
+        pp.plan(pp.CompiledModel(confused_kernel, 2, np.zeros(1)), budget=50, discount=0.5)
+    with pytest.raises(
+        pp.InvalidArgument, match=r"must return \(reward, terminated\), not float64"
+    ):
+        pp.plan(pp.CompiledModel(silent_kernel, 2, np.zeros(1)), budget=50, discount=0.5)
+
+
+SCRIPT = """
+import numpy as np, numba, platypoos as pp
+from platypoos.planners.layered import run
+@numba.njit
+def kernel(state, action, params, rng, next_state):
+    next_state[0] = state[0]
+    return 1.0 * action, False
+assert pp.plan(pp.CompiledModel(kernel, 2, np.zeros(1)), budget=50, discount=0.5).action == 1
+print(sum(run.cached.stats.cache_hits.values()), sum(run.cached.stats.cache_misses.values()))
+"""
+
+
+def test_machine_code_is_kept_for_the_next_process(tmp_path):
+    script = tmp_path / "script.py"
+    script.write_text(SCRIPT)
+
+    def run():
+        environment = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path / "cache")}
+        command = [sys.executable, str(script)]
+        done = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
+        return done.stdout.split()
+
+    assert run() == ["0", "1"]
+    assert run() == ["1", "0"]
+
+
+def test_importing_compiles_nothing():
+    code = (
+        "import platypoos, sys\n"
+        "from numba.core.dispatcher import Dispatcher\n"
+        "import gc\n"
+        "ours = [d for d in gc.get_objects() if isinstance(d, Dispatcher)\n"
+        "        and d.py_func.__module__.startswith('platypoos')]\n"
+        "assert len(ours) > 5\n"
+        "assert not any(d.overloads for d in ours)\n"
+        "heavy = {'matplotlib', 'gymnasium'} & set(sys.modules)\n"
+        "assert not heavy, heavy\n"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)
