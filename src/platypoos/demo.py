@@ -132,6 +132,7 @@ def _draw(found: Plan, episode: Episode, at_random: int, picture: Path) -> None:
         right.axhline(bound, color="0.6", linestyle="--", linewidth=1)
     right.axvline(at_random, color="tab:blue", linewidth=1, label="random actions fall here")
     right.set(xlabel="step", ylabel="angle of the pole (degrees)", title="CartPole-v1, planned")
-    right.legend(frameon=False, loc="upper right")
+    right.set_ylim(-16, 16)
+    right.legend(frameon=False, loc="lower right")
     figure.savefig(picture, dpi=150)
     plt.close(figure)

@@ -176,6 +176,10 @@ class FunctionSimulator(Simulator):
             return
         self._admit(total)
         self._streams.begin(total, total)
+        numbers = nodes.tolist()
+        # Nodes come in increasing order, mostly as one stretch: a slice is faster to read.
+        stretch = numbers[-1] - numbers[0] == len(numbers) - 1
+        where: Any = slice(numbers[0], numbers[-1] + 1) if stretch else nodes
         means: list[float] = []  # of the nodes that are done
         ends: list[int] = []  # nodes that turn out to be terminal
         left = extra = 0
@@ -185,12 +189,12 @@ class FunctionSimulator(Simulator):
         drift = mean = 0.0
         try:
             for node, parent, action, count, pulled, mean in zip(
-                nodes.tolist(),
-                tree.parent[nodes].tolist(),
-                tree.action[nodes].tolist(),
+                numbers,
+                tree.parent[where].tolist(),
+                tree.action[where].tolist(),
                 counts,
-                tree.pulls[nodes].tolist(),
-                tree.reward[nodes].tolist(),
+                tree.pulls[where].tolist(),
+                tree.reward[where].tolist(),
                 strict=True,
             ):
                 state = states[parent]
@@ -236,8 +240,8 @@ class FunctionSimulator(Simulator):
         else:
             self.calls += total
         finally:
-            tree.reward[nodes[: len(means)]] = means
-            tree.pulls[nodes] += repeats
+            tree.reward[nodes[: len(means)] if len(means) < len(nodes) else where] = means
+            tree.pulls[where] += repeats
             if ends:
                 tree.flags[ends] |= TERMINAL
 

@@ -7,7 +7,7 @@ from types import FunctionType
 from typing import Any, NamedTuple
 
 import numpy as np
-from numba import int32, typeof
+from numba import int64, typeof
 from numba.core.dispatcher import Dispatcher
 from numba.core.errors import NumbaError
 from numpy.typing import NDArray
@@ -114,7 +114,7 @@ class CompiledSimulator:
         """The planner did not compile: say so in one line if the kernel is why."""
         machine, kernel = self.machine, self.model.kernel
         row = typeof(machine.states[ROOT])
-        types = (row, int32, typeof(machine.params), typeof(machine.rng), row)
+        types = (row, int64, typeof(machine.params), typeof(machine.rng), row)
         signature = f"(state: {row}, action, params: {types[2]}, rng, next_state)"
         try:
             kernel.compile(types)
@@ -241,7 +241,7 @@ def query(sim: Machine, tree: Tree, nodes: Nodes, repeats: Nodes) -> bool:
         ledger[CALLS] = calls  # kept up to date: the step may raise
         ledger[NODE] = node
         state = borrow_row(sim.states, tree.parent[node])
-        action = tree.action[node]
+        action = np.int64(tree.action[node])
         if tree.pulls[node] == 0:
             after = borrow_row(sim.states, node)
             mean, ended = sim.kernel(state, action, sim.params, sim.rng, after)
@@ -295,7 +295,7 @@ def walk(sim: Machine, tree: Tree, nodes: Nodes, repeats: Nodes) -> bool:
                     ledger[NODE] = prefix
                     state = borrow_row(sim.states, ROOT if t == 0 else 1 + (t & 1))
                     after = borrow_row(sim.states, 2 - (t & 1))
-                    action = tree.action[prefix]
+                    action = np.int64(tree.action[prefix])
                     reward, terminated = sim.kernel(state, action, sim.params, sim.rng, after)
                     if not np.isfinite(reward):
                         ledger[STATUS] = BAD_REWARD
