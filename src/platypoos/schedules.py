@@ -57,7 +57,7 @@ class Schedule:
     calls: int  # worst case, cross-validation included
     validated: bool  # are the candidates cross-validated?
     spend_all: bool  # does what is left go to the cross-validation?
-    courses: list[Any] = field(default_factory=list, repr=False)  # scratch memory to use again
+    scratch: list[Any] = field(default_factory=list, repr=False)  # memory of plans, to use again
 
     @cached_property
     def depth(self) -> int:

@@ -216,7 +216,8 @@ class FunctionSimulator(Simulator):
                         ended = bool(terminated)
                         fresh = False
                     else:
-                        if terminated != ended:
+                        # The same object, nearly always: cheaper than comparing.
+                        if terminated is not ended and bool(terminated) != ended:
                             raise not_deterministic(state, action)
                         drift += reward - mean  # exact when rewards have no noise
                 means.append(mean + drift / (pulled + count) if drift else mean)

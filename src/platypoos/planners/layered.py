@@ -17,11 +17,18 @@ from platypoos.errors import InvalidArgument
 from platypoos.models.base import Access, access_of, check_num_actions
 from platypoos.plan import Plan
 from platypoos.planners.base import Planner, Task
+from platypoos.planners.validation import (
+    Ballot,
+    find_candidates,
+    make_ballot,
+    output,
+    share_out,
+    validate,
+)
 from platypoos.schedules import (
     EVALUATIONS,
     INDEX,
     QUOTA,
-    STROQUOOL,
     BudgetUse,
     Schedule,
     check_budget,
@@ -47,7 +54,7 @@ NONE, ONE = np.uint64(0), np.uint64(1)
 
 
 class Course(NamedTuple):
-    """A schedule and the scratch memory to run it, as compiled code reads them."""
+    """The exploration of a schedule and its scratch memory, as compiled code reads them."""
 
     rows: Ints  # [rows, 5]
     layers: Ints  # [depths + 1]
@@ -56,20 +63,8 @@ class Course(NamedTuple):
     repeats: Ints  # [widest] …and how often
     heap: Tickets  # [widest] tickets of the nodes that wait to be opened…
     keys: Floats  # [widest] …and their û
-    candidates: Ints  # [p_max + 1] for each p, the node to validate
-    finalists: Ints  # [p_max + 1] the distinct ones
-    shares: Ints  # [p_max + 1] calls beyond Figure 3's for each of them
-    weights: Floats  # [p_max + 1] what the shares are proportional to
-    validation: Ints  # [depth] evaluations of step t in the cross-validation…
-    weight: Floats  # [depth] …which are proportional to this, (t+1)·γ^(2t)
     power: Floats  # [depth] γ^t
-    even: bool  # StroquOOL: all steps of a candidate are validated alike
-    h_max: int
-    gamma: float
     root_evaluations: int
-    budget: int
-    validated: bool
-    spend_all: bool
     reset: bool
 
 
@@ -109,13 +104,13 @@ class LayeredPlanner(Planner):
 def run_schedule(task: Task, schedule: Schedule, reward_floor: float | None) -> Plan:
     """Run a schedule on a model."""
     sim, tree = task.begin(schedule.num_nodes)
-    course = borrow_course(schedule)
+    course, ballot = borrow_scratch(schedule)
     given_floor = np.nan if reward_floor is None else float(reward_floor)
     node, action, index, value, floor = run(
-        sim, tree, course, task.num_actions, given_floor, task.tie_seed()
+        sim, tree, course, ballot, task.num_actions, given_floor, task.tie_seed()
     )
     if len(course.keys) <= KEEP:
-        schedule.courses.append(course)
+        schedule.scratch.append((course, ballot))
     return Plan(
         action=int(action),
         value=float(value),
@@ -135,61 +130,56 @@ KEEP = 10_000
 """Scratch memory of at most so many entries is kept for the next plan with the same schedule."""
 
 
-def borrow_course(schedule: Schedule) -> Course:
-    """A schedule's course: one that an earlier plan has left, or a new one."""
+def borrow_scratch(schedule: Schedule) -> tuple[Course, Ballot]:
+    """A schedule with scratch memory: what an earlier plan has left, or new."""
     try:
-        return schedule.courses.pop()  # type: ignore[no-any-return]
+        return schedule.scratch.pop()  # type: ignore[no-any-return]
     except IndexError:
         pass
-    size = max(schedule.widest, (schedule.p_max + 1) * schedule.depth)
-    levels = schedule.p_max + 1
-    return Course(
+    size = max(schedule.widest, schedule.depth)
+    course = Course(
         rows=schedule.rows,
         layers=schedule.layers,
-        group_end=np.empty(levels + 1, np.int64),
+        group_end=np.empty(schedule.p_max + 2, np.int64),
         nodes=np.empty(size, np.int64),
         repeats=np.empty(size, np.int64),
         heap=np.empty(size, np.uint64),
         keys=np.empty(size),
-        candidates=np.empty(levels, np.int64),
-        finalists=np.empty(levels, np.int64),
-        shares=np.empty(levels, np.int64),
-        weights=np.empty(levels),
-        validation=schedule.validation,
-        weight=schedule.weight,
         power=schedule.power,
-        even=schedule.kind == STROQUOOL,
-        h_max=schedule.h_max,
-        gamma=schedule.discount,
         root_evaluations=schedule.root_evaluations,
-        budget=schedule.budget,
-        validated=schedule.validated,
-        spend_all=schedule.spend_all,
         reset=schedule.access is Access.RESET,
     )
+    return course, make_ballot(schedule)
 
 
 @Driver
 def run(
-    sim: Any, tree: Tree, course: Course, num_actions: int, given_floor: float, tie_seed: int
+    sim: Any,
+    tree: Tree,
+    course: Course,
+    ballot: Ballot,
+    num_actions: int,
+    given_floor: float,
+    tie_seed: int,
 ) -> tuple[int, int, int, float, float]:
     """Explore layer by layer, cross-validate the candidates, output the best (Figure 3)."""
+    nodes, repeats = course.nodes, course.repeats
     asked = open_root(tree, course, num_actions)
-    fine = evaluate(sim, tree, course.nodes[:asked], course.repeats[:asked])
+    fine = evaluate(sim, tree, nodes[:asked], repeats[:asked])
     layer = 0
     while fine and layer < len(course.layers) - 1:
         asked = open_layer(tree, course, num_actions, tie_seed, layer)
         if asked == 0:
             break
-        fine = evaluate(sim, tree, course.nodes[:asked], course.repeats[:asked])
+        fine = evaluate(sim, tree, nodes[:asked], repeats[:asked])
         layer += 1
-    floor = find_candidates(tree, course, given_floor, tie_seed)
-    if fine and course.validated:
-        finalists = share_out(tree, course, course.budget - calls_made(sim))
+    floor = find_candidates(tree, ballot, given_floor, tie_seed)
+    if fine and ballot.validated:
+        finalists = share_out(tree, ballot, ballot.budget - calls_made(sim))
         for i in range(finalists):
-            asked = validate(tree, course, i)
-            fine = fine and evaluate(sim, tree, course.nodes[:asked], course.repeats[:asked])
-    return output(tree, course, floor)
+            asked = validate(tree, ballot, i, nodes, repeats)
+            fine = fine and evaluate(sim, tree, nodes[:asked], repeats[:asked])
+    return output(tree, ballot, floor)
 
 
 @jitable
@@ -313,149 +303,3 @@ def take_best(keys: Floats, heap: Tickets, size: np.uint64) -> np.uint64:
         gap = child
     rise(keys, heap, gap, keys[last], heap[last])
     return best
-
-
-@jit
-def find_candidates(tree: Tree, course: Course, floor: float, tie_seed: int) -> float:
-    """For each p the node of index ≥ p with the largest value; returns the reward floor f.
-
-    Across depths nodes are compared by Σ γ^t (r̂ − f): every reward then counts as at least 0,
-    as in the paper, whatever the sign of the rewards. f = 0 is the paper.
-    """
-    size = tree.size[0]
-    if np.isnan(floor):
-        floor = np.inf
-        ended = 0
-        for node in range(1, size):
-            floor = min(floor, tree.reward[node])
-            ended |= tree.flags[node] & TERMINAL
-        if ended:
-            floor = min(floor, 0.0)
-    candidates, best = course.candidates, course.keys
-    for p in range(len(candidates)):
-        candidates[p] = ROOT
-        best[p] = -np.inf
-    depth = 0
-    weight = 1.0
-    tree.value[ROOT] = 0.0
-    for node in range(1, size):
-        if tree.depth[node] != depth:
-            depth = tree.depth[node]
-            weight = course.power[depth - 1]
-        value = tree.value[tree.parent[node]] + weight * (tree.reward[node] - floor)
-        if tree.flags[node] & TERMINAL:  # absorbing with reward 0 for ever, and that is certain
-            value -= weight * course.gamma * floor / (1.0 - course.gamma)
-        tree.value[node] = value
-        p = tree.p_index[node]
-        if value >= best[p] and (
-            value > best[p] or ticket(tie_seed, node) > ticket(tie_seed, candidates[p])
-        ):
-            candidates[p] = node
-            best[p] = value
-    for p in range(len(candidates) - 2, -1, -1):
-        above = candidates[p + 1]
-        if best[p + 1] > best[p] or (
-            best[p + 1] == best[p] and ticket(tie_seed, above) > ticket(tie_seed, candidates[p])
-        ):
-            candidates[p] = above
-            best[p] = best[p + 1]
-    return floor
-
-
-@jitable
-def step_share(
-    course: Course, t: int, depth: int, most: int, heaviest: float
-) -> tuple[int, int, float]:
-    """Cross-validation of step t of a candidate: evaluations, calls for each, and weight.
-
-    With RESTORE access a step is evaluated on its own. With RESET access a walk to step t
-    evaluates all steps before it as well: only as many walks end at t as it needs more than
-    ``most``, the most that any later step needs. The weight is in calls.
-    """
-    needed = -(-course.h_max // depth) if course.even else course.validation[t]
-    weight = 1.0 if course.even else course.weight[t]
-    if course.reset:
-        return max(0, needed - most), t + 1, (t + 1) * max(0.0, weight - heaviest)
-    return needed, 1, weight
-
-
-@jitable
-def share_out(tree: Tree, course: Course, calls_left: int) -> int:
-    """Keep the distinct candidates, and divide what is left of the budget among them.
-
-    Returns how many there are. Each gets what Figure 3 says; the rest (none if the budget is
-    used as in the paper) is divided by weight, to the last call.
-    """
-    count = 0
-    for p in range(len(course.candidates) - 1, -1, -1):
-        node = course.candidates[p]
-        if count == 0 or node != course.finalists[count - 1]:
-            course.finalists[count] = node
-            count += 1
-    spare = calls_left
-    total = 0.0
-    for i in range(count):
-        depth = tree.depth[course.finalists[i]]
-        most, heaviest, weights = 0, 0.0, 0.0
-        for t in range(depth - 1, -1, -1):
-            evaluations, price, weight = step_share(course, t, depth, most, heaviest)
-            most += evaluations
-            heaviest += weight / price
-            weights += weight
-            spare -= evaluations * price
-        course.weights[i] = weights
-        total += weights
-    if not course.spend_all:
-        spare = 0
-    running = 0.0
-    given = 0
-    for i in range(count):
-        running += course.weights[i]
-        upto = int(spare * (running / total))
-        course.shares[i] = upto - given
-        given = upto
-    return count
-
-
-@jitable
-def validate(tree: Tree, course: Course, i: int) -> int:
-    """The request that cross-validates candidate i with its share; returns its length."""
-    node = course.finalists[i]
-    depth = int(tree.depth[node])
-    share = course.shares[i]
-    most, heaviest, running = 0, 0.0, 0.0
-    given = 0
-    for t in range(depth - 1, -1, -1):
-        evaluations, price, weight = step_share(course, t, depth, most, heaviest)
-        most += evaluations
-        heaviest += weight / price
-        running += weight
-        upto = share if t == 0 else int(share * (running / course.weights[i]))
-        extra = (upto - given) // price
-        given += extra * price
-        course.nodes[t] = node
-        course.repeats[t] = evaluations + extra
-        node = tree.parent[node]
-    return depth
-
-
-@jitable
-def output(tree: Tree, course: Course, floor: float) -> tuple[int, int, int, float, float]:
-    """The candidate with the largest value, its first action, its p, its value, and the floor.
-
-    Ties go to the larger p.
-    """
-    best, action, best_p, best_value = -1, -1, 0, -np.inf
-    for p in range(len(course.candidates) - 1, -1, -1):
-        node = course.candidates[p]
-        value = 0.0
-        if tree.flags[node] & TERMINAL:
-            value = -floor / (1.0 - course.gamma)
-        at = first = node
-        while at != ROOT:
-            value = tree.reward[at] - floor + course.gamma * value
-            first = at
-            at = tree.parent[at]
-        if best < 0 or value > best_value:
-            best, action, best_p, best_value = node, tree.action[first], p, value
-    return best, action, best_p, best_value + floor / (1.0 - course.gamma), floor

@@ -1,0 +1,202 @@
+"""Which sequence to recommend: candidates, their cross-validation, the output (Figure 3)."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from platypoos._jit import jit, jitable
+from platypoos.models.base import Access
+from platypoos.schedules import STROQUOOL, Schedule
+from platypoos.tree import ROOT, TERMINAL, Tree, ticket
+
+Ints = NDArray[np.int64]
+Floats = NDArray[np.float64]
+
+
+class Ballot(NamedTuple):
+    """The cross-validation of a schedule and its scratch memory, as compiled code reads them."""
+
+    candidates: Ints  # [p_max + 1] for each p, the node to validate
+    finalists: Ints  # [p_max + 1] the distinct ones
+    shares: Ints  # [p_max + 1] calls beyond Figure 3's for each of them
+    weights: Floats  # [p_max + 1] what the shares are proportional to
+    validation: Ints  # [depth] evaluations of step t in the cross-validation…
+    weight: Floats  # [depth] …which are proportional to this, (t+1)·γ^(2t)
+    power: Floats  # [depth] γ^t
+    even: bool  # StroquOOL: all steps of a candidate are validated alike
+    h_max: int
+    gamma: float
+    budget: int
+    validated: bool
+    spend_all: bool
+    reset: bool
+
+
+def make_ballot(schedule: Schedule) -> Ballot:
+    """The cross-validation of a schedule."""
+    levels = schedule.p_max + 1
+    return Ballot(
+        candidates=np.empty(levels, np.int64),
+        finalists=np.empty(levels, np.int64),
+        shares=np.empty(levels, np.int64),
+        weights=np.empty(levels),
+        validation=schedule.validation,
+        weight=schedule.weight,
+        power=schedule.power,
+        even=schedule.kind == STROQUOOL,
+        h_max=schedule.h_max,
+        gamma=schedule.discount,
+        budget=schedule.budget,
+        validated=schedule.validated,
+        spend_all=schedule.spend_all,
+        reset=schedule.access is Access.RESET,
+    )
+
+
+@jit
+def find_candidates(tree: Tree, ballot: Ballot, floor: float, tie_seed: int) -> float:
+    """For each p the node of index ≥ p with the largest value; returns the reward floor f.
+
+    Across depths nodes are compared by Σ γ^t (r̂ − f): every reward then counts as at least 0,
+    as in the paper, whatever the sign of the rewards. f = 0 is the paper.
+    """
+    size = tree.size[0]
+    if np.isnan(floor):
+        floor = np.inf
+        ended = 0
+        for node in range(1, size):
+            floor = min(floor, tree.reward[node])
+            ended |= tree.flags[node] & TERMINAL
+        if ended:
+            floor = min(floor, 0.0)
+    candidates, best = ballot.candidates, ballot.weights
+    for p in range(len(candidates)):
+        candidates[p] = ROOT
+        best[p] = -np.inf
+    depth = 0
+    weight = 1.0
+    tree.value[ROOT] = 0.0
+    for node in range(1, size):
+        if tree.depth[node] != depth:
+            depth = tree.depth[node]
+            weight = ballot.power[depth - 1]
+        value = tree.value[tree.parent[node]] + weight * (tree.reward[node] - floor)
+        if tree.flags[node] & TERMINAL:  # absorbing with reward 0 for ever, and that is certain
+            value -= weight * ballot.gamma * floor / (1.0 - ballot.gamma)
+        tree.value[node] = value
+        p = tree.p_index[node]
+        if value >= best[p] and (
+            value > best[p] or ticket(tie_seed, node) > ticket(tie_seed, candidates[p])
+        ):
+            candidates[p] = node
+            best[p] = value
+    for p in range(len(candidates) - 2, -1, -1):
+        above = candidates[p + 1]
+        if best[p + 1] > best[p] or (
+            best[p + 1] == best[p] and ticket(tie_seed, above) > ticket(tie_seed, candidates[p])
+        ):
+            candidates[p] = above
+            best[p] = best[p + 1]
+    return floor
+
+
+@jitable
+def step_share(
+    ballot: Ballot, t: int, depth: int, most: int, heaviest: float
+) -> tuple[int, int, float]:
+    """Cross-validation of step t of a candidate: evaluations, calls for each, and weight.
+
+    With RESTORE access a step is evaluated on its own. With RESET access a walk to step t
+    evaluates all steps before it as well: only as many walks end at t as it needs more than
+    ``most``, the most that any later step needs. The weight is in calls.
+    """
+    needed = -(-ballot.h_max // depth) if ballot.even else ballot.validation[t]
+    weight = 1.0 if ballot.even else ballot.weight[t]
+    if ballot.reset:
+        return max(0, needed - most), t + 1, (t + 1) * max(0.0, weight - heaviest)
+    return needed, 1, weight
+
+
+@jitable
+def share_out(tree: Tree, ballot: Ballot, calls_left: int) -> int:
+    """Keep the distinct candidates, and divide what is left of the budget among them.
+
+    Returns how many there are. Each gets what Figure 3 says; the rest (none if the budget is
+    used as in the paper) is divided by weight, to the last call.
+    """
+    count = 0
+    for p in range(len(ballot.candidates) - 1, -1, -1):
+        node = ballot.candidates[p]
+        if count == 0 or node != ballot.finalists[count - 1]:
+            ballot.finalists[count] = node
+            count += 1
+    spare = calls_left
+    total = 0.0
+    for i in range(count):
+        depth = tree.depth[ballot.finalists[i]]
+        most, heaviest, weights = 0, 0.0, 0.0
+        for t in range(depth - 1, -1, -1):
+            evaluations, price, weight = step_share(ballot, t, depth, most, heaviest)
+            most += evaluations
+            heaviest += weight / price
+            weights += weight
+            spare -= evaluations * price
+        ballot.weights[i] = weights
+        total += weights
+    if not ballot.spend_all:
+        spare = 0
+    running = 0.0
+    given = 0
+    for i in range(count):
+        running += ballot.weights[i]
+        upto = int(spare * (running / total))
+        ballot.shares[i] = upto - given
+        given = upto
+    return count
+
+
+@jitable
+def validate(tree: Tree, ballot: Ballot, i: int, nodes: Ints, repeats: Ints) -> int:
+    """Write the request that cross-validates candidate i with its share; returns its length."""
+    node = ballot.finalists[i]
+    depth = int(tree.depth[node])
+    share = ballot.shares[i]
+    most, heaviest, running = 0, 0.0, 0.0
+    given = 0
+    for t in range(depth - 1, -1, -1):
+        evaluations, price, weight = step_share(ballot, t, depth, most, heaviest)
+        most += evaluations
+        heaviest += weight / price
+        running += weight
+        upto = share if t == 0 else int(share * (running / ballot.weights[i]))
+        extra = (upto - given) // price
+        given += extra * price
+        nodes[t] = node
+        repeats[t] = evaluations + extra
+        node = tree.parent[node]
+    return depth
+
+
+@jitable
+def output(tree: Tree, ballot: Ballot, floor: float) -> tuple[int, int, int, float, float]:
+    """The candidate with the largest value, its first action, its p, its value, and the floor.
+
+    Ties go to the larger p.
+    """
+    best, action, best_p, best_value = -1, -1, 0, -np.inf
+    for p in range(len(ballot.candidates) - 1, -1, -1):
+        node = ballot.candidates[p]
+        value = 0.0
+        if tree.flags[node] & TERMINAL:
+            value = -floor / (1.0 - ballot.gamma)
+        at = first = node
+        while at != ROOT:
+            value = tree.reward[at] - floor + ballot.gamma * value
+            first = at
+            at = tree.parent[at]
+        if best < 0 or value > best_value:
+            best, action, best_p, best_value = node, tree.action[first], p, value
+    return best, action, best_p, best_value + floor / (1.0 - ballot.gamma), floor
