@@ -20,7 +20,6 @@ worst case 28 of 40 calls
 from __future__ import annotations
 
 import math
-import operator
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
 from typing import Any, Literal
@@ -29,8 +28,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from platypoos._jit import jit, jitable
+from platypoos.checks import access_of, check_budget, check_discount, check_num_actions
 from platypoos.errors import InvalidArgument
-from platypoos.models.base import Access, check_num_actions
+from platypoos.models.base import Access
 
 BudgetUse = Literal["full", "paper"]
 
@@ -259,47 +259,10 @@ def _check(
     budget: int, num_actions: int, discount: float, access: Access | str, use: str
 ) -> tuple[int, int, float, Access]:
     num_actions = check_num_actions(num_actions)
-    try:
-        access = Access(access)
-    except ValueError:
-        raise InvalidArgument(
-            f"access must be Access.RESTORE or Access.RESET, got {access!r}"
-        ) from None
+    access = access_of(None, access)
     if use not in {"full", "paper"}:
         raise InvalidArgument(f'budget_use must be "full" or "paper", got {use!r}')
     return check_budget(budget, num_actions), num_actions, check_discount(discount), access
-
-
-def check_discount(discount: object) -> float:
-    """The discount as a float in [0, 1), or an error that names it."""
-    try:
-        value = float(discount)  # type: ignore[arg-type]
-    except (TypeError, ValueError):
-        raise InvalidArgument(f"discount must be a number in [0, 1), got {discount!r}") from None
-    if not 0.0 <= value < 1.0:
-        raise InvalidArgument(
-            f"discount must be in [0, 1), got {discount!r}; for undiscounted problems use a "
-            "value close to 1, such as 0.99"
-        )
-    return value
-
-
-def check_budget(budget: object, num_actions: int) -> int:
-    """The budget as an int of at least one call per action, or an error that names both."""
-    try:
-        value = operator.index(budget)  # type: ignore[arg-type]
-    except TypeError:
-        if not (isinstance(budget, float) and budget.is_integer()):
-            raise InvalidArgument(
-                f"budget must be a whole number of simulator calls, got {budget!r}"
-            ) from None
-        value = int(budget)
-    if value < num_actions:
-        raise InvalidArgument(
-            f"budget {value} is below the number of actions {num_actions}: each action must be "
-            f"tried at least once, so pass a budget of at least {num_actions}"
-        )
-    return value
 
 
 @lru_cache(maxsize=64)

@@ -9,9 +9,10 @@ from typing import Any
 
 import numpy as np
 
+from platypoos.checks import access_of, check_num_actions
 from platypoos.errors import PlatypoosError
 from platypoos.models.array import ArrayModel
-from platypoos.models.base import Access, access_of, check_num_actions
+from platypoos.models.base import Access
 
 
 @dataclass(frozen=True)

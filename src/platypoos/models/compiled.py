@@ -10,8 +10,9 @@ import numpy as np
 from numba.core.dispatcher import Dispatcher
 
 from platypoos._jit import name_for_cache
+from platypoos.checks import check_num_actions
 from platypoos.errors import InvalidArgument
-from platypoos.models.base import Access, Transition, check_num_actions
+from platypoos.models.base import Access, Transition
 
 
 @dataclass(frozen=True, eq=False)

@@ -8,8 +8,9 @@ from typing import Any
 
 import numpy as np
 
+from platypoos.checks import check_num_actions
 from platypoos.errors import InvalidArgument
-from platypoos.models.base import Access, Transition, check_num_actions
+from platypoos.models.base import Access, Transition
 
 
 @dataclass(frozen=True)

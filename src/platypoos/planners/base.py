@@ -8,19 +8,14 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
+from platypoos.checks import access_of, check_budget, check_discount, check_num_actions
 from platypoos.errors import InvalidArgument
 from platypoos.models.array import ArrayModel
-from platypoos.models.base import Access, access_of, check_num_actions
+from platypoos.models.base import Access
 from platypoos.models.compiled import CompiledModel
 from platypoos.plan import Plan
-from platypoos.schedules import check_budget, check_discount
-from platypoos.simulator import (
-    ArraySimulator,
-    FunctionSimulator,
-    Seed,
-    Simulator,
-    make_generator,
-)
+from platypoos.simulator import FunctionSimulator, Seed, Simulator, make_generator
+from platypoos.simulator_array import ArraySimulator
 from platypoos.simulator_compiled import CompiledSimulator
 from platypoos.tree import Tree, make_tree
 

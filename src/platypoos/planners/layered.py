@@ -13,8 +13,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from platypoos._jit import inlined, jit, jitable
+from platypoos.checks import access_of, check_budget, check_num_actions
 from platypoos.errors import InvalidArgument
-from platypoos.models.base import Access, access_of, check_num_actions
+from platypoos.models.base import Access
 from platypoos.plan import Plan
 from platypoos.planners.base import Planner, Task
 from platypoos.planners.validation import (
@@ -31,7 +32,6 @@ from platypoos.schedules import (
     QUOTA,
     BudgetUse,
     Schedule,
-    check_budget,
     layered,
 )
 from platypoos.simulator import calls_made, evaluate

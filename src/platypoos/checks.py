@@ -1,0 +1,74 @@
+"""Arguments that many functions share: the value, or an error that names it and the remedy."""
+
+from __future__ import annotations
+
+import operator
+from typing import Any
+
+import numpy as np
+
+from platypoos.errors import InvalidArgument
+from platypoos.models.base import Access
+
+
+def check_num_actions(num_actions: object) -> int:
+    """The number of actions as an int, or an error that says what is wrong with it."""
+    if isinstance(num_actions, bool) or not isinstance(num_actions, int | np.integer):
+        raise InvalidArgument(
+            f"num_actions must be a whole number, got {num_actions!r}; "
+            "pass how many actions the model has"
+        )
+    if num_actions < 1:
+        raise InvalidArgument(f"num_actions must be at least 1, got {num_actions}")
+    return int(num_actions)
+
+
+def check_discount(discount: object) -> float:
+    """The discount as a float in [0, 1), or an error that names it."""
+    try:
+        value = float(discount)  # type: ignore[arg-type]
+    except (TypeError, ValueError):
+        raise InvalidArgument(f"discount must be a number in [0, 1), got {discount!r}") from None
+    if not 0.0 <= value < 1.0:
+        raise InvalidArgument(
+            f"discount must be in [0, 1), got {discount!r}; for undiscounted problems use a "
+            "value close to 1, such as 0.99"
+        )
+    return value
+
+
+def check_budget(budget: object, num_actions: int) -> int:
+    """The budget as an int of at least one call per action, or an error that names both."""
+    try:
+        value = operator.index(budget)  # type: ignore[arg-type]
+    except TypeError:
+        if not (isinstance(budget, float) and budget.is_integer()):
+            raise InvalidArgument(
+                f"budget must be a whole number of simulator calls, got {budget!r}"
+            ) from None
+        value = int(budget)
+    if value < num_actions:
+        raise InvalidArgument(
+            f"budget {value} is below the number of actions {num_actions}: each action must be "
+            f"tried at least once, so pass a budget of at least {num_actions}"
+        )
+    return value
+
+
+def access_of(model: Any, asked: Access | str | None = None) -> Access:
+    """The access to plan with: what the caller asked for, else what the model declares."""
+    declared = Access(getattr(model, "access", Access.RESTORE))
+    if asked is None:
+        return declared
+    try:
+        access = Access(asked)
+    except ValueError:
+        raise InvalidArgument(
+            f"access must be Access.RESTORE or Access.RESET, got {asked!r}"
+        ) from None
+    if access is Access.RESTORE and declared is Access.RESET:
+        raise InvalidArgument(
+            "this model can only be reset (access = Access.RESET), so it cannot be planned with "
+            "Access.RESTORE; leave access out, or give the model a way to restore its states"
+        )
+    return access
