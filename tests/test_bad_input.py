@@ -71,6 +71,8 @@ def test_access():
         pp.plan(MODEL, budget=100, discount=0.9, access="teleport")
     with pytest.raises(pp.InvalidArgument, match="access must be"):
         pp.schedules.platypoos(100, 2, 0.9, "teleport")
+    with pytest.raises(pp.InvalidArgument, match="access must be"):
+        pp.FunctionModel(lambda s, a, r: (s, 0.0, False), 2, 0, access="teleport")
 
 
 def test_no_discount_and_no_planner():
@@ -97,7 +99,7 @@ def test_steps(steps):
 
 
 def test_model_that_is_none():
-    with pytest.raises(pp.InvalidArgument, match=r"is not a model .*FunctionModel"):
+    with pytest.raises(pp.InvalidArgument, match=r"is not a model.*FunctionModel"):
         pp.plan(lambda state, action: state, budget=100, discount=0.9)
 
 
@@ -114,7 +116,7 @@ def test_planner_options(options):
 @pytest.mark.parametrize("number", [0, -1, 2.0, "two", True])
 def test_number_of_actions(number):
     with pytest.raises(pp.InvalidArgument, match="num_actions must be"):
-        pp.FunctionModel(lambda s, a, r: (s, 0.0, False), number)
+        pp.FunctionModel(lambda s, a, r: (s, 0.0, False), number, 0)
     with pytest.raises(pp.InvalidArgument, match="num_actions must be"):
         pp.ArrayModel(lambda s, a, r: (s, a, False), number, 0.0)
     with pytest.raises(pp.InvalidArgument, match="num_actions must be"):
@@ -123,18 +125,25 @@ def test_number_of_actions(number):
 
 def test_model_arguments():
     with pytest.raises(pp.InvalidArgument, match="function must be callable"):
-        pp.FunctionModel("step", 2)  # type: ignore[arg-type]
+        pp.FunctionModel("step", 2, 0)  # type: ignore[arg-type]
     with pytest.raises(pp.InvalidArgument, match="function must be callable"):
         pp.ArrayModel("step", 2, 0.0)  # type: ignore[arg-type]
     with pytest.raises(pp.InvalidArgument, match="use FunctionModel"):
         pp.ArrayModel(lambda s, a, r: (s, a, False), 2, {"x": 1})
-    with pytest.raises(pp.InvalidArgument, match="batch_size must be"):
-        pp.ArrayModel(lambda s, a, r: (s, a, False), 2, 0.0, batch_size=0)
+    for size in (0, 1.5):
+        with pytest.raises(pp.InvalidArgument, match="batch_size must be"):
+            pp.ArrayModel(lambda s, a, r: (s, a, False), 2, 0.0, batch_size=size)
+    with pytest.raises(pp.InvalidArgument, match="use FunctionModel"):
+        pp.ArrayModel(lambda s, a, r: (s, a, False), 2, "abc")
+    with pytest.raises(pp.InvalidArgument, match=r"takes 2 arguments; it must be kernel\(state"):
+        pp.CompiledModel(numba.njit(lambda s, a: (0.0, False)), 2, np.zeros(1))
+    with pytest.raises(pp.InvalidArgument, match="params must be an array"):
+        pp.CompiledModel(failing_kernel, 2, np.zeros(1), params={"a": 1})
     with pytest.raises(pp.InvalidArgument, match=r"compiled with numba\.njit"):
         pp.CompiledModel(lambda s, a, p, r, n: (0.0, False), 2, np.zeros(1))
     with pytest.raises(pp.InvalidArgument, match="one-dimensional"):
         pp.CompiledModel(failing_kernel, 2, np.zeros((2, 2)))
-    with pytest.raises(pp.InvalidArgument, match=r"shape \(2,\)"):
+    with pytest.raises(pp.InvalidArgument, match=r"shape \(2,\) and type float64"):
         pp.plan(MODEL.compiled(), np.zeros(3), budget=10, discount=0.9)
 
 
@@ -297,6 +306,107 @@ def test_an_interrupt_keeps_the_samples():
     with pytest.raises(KeyboardInterrupt):
         pp.plan(pp.FunctionModel(step, 2, 0), budget=500, discount=0.9, seed=0)
     assert len(seen) == 100
+
+
+def test_control_keeps_the_steps_before_a_failure():
+    def step(state, action, rng):
+        return state + 1, math.nan if state >= 9 else 1.0, False
+
+    model = pp.FunctionModel(step, 2, 0)
+    with pytest.raises(pp.RewardError, match="state 9") as caught:
+        pp.control(model, budget=10, steps=50, discount=0.5, seed=0)
+    episode = caught.value.episode
+    assert 5 < len(episode.actions) < 10
+    assert episode.rewards == (1.0,) * len(episode.actions)
+    assert episode.states == tuple(range(len(episode.actions) + 1))
+
+
+def test_control_keeps_the_steps_before_an_interrupt():
+    def stop(step, plan, reward):
+        if step == 4:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt) as caught:
+        pp.control(MODEL, budget=50, steps=20, discount=0.9, seed=0, on_step=stop)
+    assert len(caught.value.episode.actions) == 5
+
+
+@pytest.mark.parametrize("result", [OSError("the gripper slipped"), math.nan])
+def test_a_step_that_fails_while_acting(result):
+    class Fragile:
+        num_actions, initial_state = 2, 0
+        calls = 0
+
+        def step(self, state, action, rng):
+            self.calls += 1
+            if self.calls < 11:  # ten calls to plan, then one to act
+                return state, 1.0, False
+            if isinstance(result, Exception):
+                raise result
+            return state, result, False
+
+    with pytest.raises(pp.ModelError, match=r"(the gripper slipped|reward nan).*state 0") as caught:
+        pp.control(Fragile(), budget=10, steps=5, discount=0.9, seed=0)
+    assert caught.value.episode.actions == ()
+    assert caught.value.action in {0, 1}
+
+
+def test_states_may_be_none():
+    def step(state, action, rng):
+        return None, float(action == (1 if state is None else 0)), False
+
+    episode = pp.control(pp.FunctionModel(step, 2, 1), budget=60, steps=5, discount=0.5, seed=0)
+    assert episode.rewards == (1.0,) * 5
+
+
+@pytest.mark.parametrize("flag", [None, {}, "", math.nan, 1.0, 2])
+@pytest.mark.parametrize("access", ["restore", "reset"])
+def test_terminated_that_is_no_flag(flag, access):
+    model = pp.FunctionModel(lambda s, a, r: (s, 1.0, flag), 2, 0)
+    with pytest.raises(pp.TransitionError, match=r"terminated True or False.*state 0, action"):
+        pp.plan(model, budget=50, discount=0.9, seed=0, access=access)
+    assert "terminated True or False" in str(pp.check_model(model))
+
+
+@pytest.mark.parametrize("flag", [True, np.True_, 1])
+def test_flags_of_other_kinds(flag):
+    model = pp.FunctionModel(lambda s, a, r: (s, float(a), flag), 2, 0)
+    plan = pp.plan(model, budget=50, discount=0.9, seed=0)
+    assert (plan.action, plan.depth, plan.value) == (1, 1, 1.0)
+
+
+def test_states_that_would_be_cut_off():
+    model = pp.ArrayModel(lambda s, a, r: (s + 0.5 * a, s * 1.0, False), 2, np.int64(0))
+    with pytest.raises(pp.TransitionError, match="use an initial_state of type float64"):
+        pp.plan(model, budget=50, discount=0.9, seed=0)
+    whole = pp.problems.Garnet(5, 2)
+    for form, state in ((whole.array(), np.float64(1.5)), (whole.compiled(), np.array([1.5]))):
+        with pytest.raises(pp.InvalidArgument, match="state must be of the shape"):
+            pp.plan(form, state, budget=50, discount=0.9)
+
+
+def test_a_class_instead_of_a_model():
+    with pytest.raises(pp.InvalidArgument, match=r"pass SwitchChain\(\.\.\.\)"):
+        pp.plan(pp.problems.SwitchChain, budget=50, discount=0.9)
+
+
+def test_a_step_with_too_few_arguments():
+    model = pp.FunctionModel(lambda s, a: (s, 1.0, False), 2, 0)  # type: ignore[arg-type,misc]
+    with pytest.raises(pp.ModelError, match=r"called as step\(state, action, rng\)"):
+        pp.plan(model, budget=50, discount=0.9)
+
+
+def test_the_tree_of_an_error_is_trimmed():
+    with pytest.raises(pp.ModelError) as caught:
+        pp.plan(pp.FunctionModel(exploding_simulator, 2, 0), budget=500, discount=0.9, seed=0)
+    tree = caught.value.tree
+    assert len(tree.pulls) == tree.num_nodes
+    assert tree.pulls.sum() == caught.value.calls - 1
+
+
+def test_a_budget_beyond_all_measure():
+    with pytest.raises(pp.InvalidArgument, match="above the largest"):
+        pp.plan(MODEL, budget=10**13, discount=0.9)
 
 
 def test_simple_regret_of_an_unknown_model():

@@ -39,7 +39,19 @@ def test_every_planner_on_every_problem(problem, planner, access, capsys):
     assert main([*arguments, "--budget", "200", "--schedule"]) == 0
     out = capsys.readouterr().out
     assert "decision: " in out
-    assert ("h_max" in out) == (not planner.startswith("uniform"))
+    assert "h_max" in out
+
+
+def test_the_schedule_as_json(capsys):
+    assert main(["plan", "--budget", "40", "--discount", "0.5", "--json", "--schedule"]) == 0
+    rows = json.loads(capsys.readouterr().out)["schedule"]
+    assert rows[0] == {"depth": 1, "p": 1, "evaluations": 1, "quota": 3, "nodes": 2}
+
+
+def test_a_folder_that_is_a_file(tmp_path, capsys):
+    (tmp_path / "taken").write_text("")
+    assert main(["demo", "--out", str(tmp_path / "taken")]) == 2
+    assert "File exists" in capsys.readouterr().err
 
 
 def test_large_budgets_run_in_machine_code(capsys):

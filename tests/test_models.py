@@ -48,10 +48,18 @@ def shares_its_state(shared):
         (pp.FunctionModel(changes_its_state, 2, [0]), "changed the state it was given"),
         (pp.FunctionModel(shares_its_state([0]), 2, (0,)), "state"),
         (pp.FunctionModel(lambda s, a, r: (r.random(), 0.0, False), 2, 0.0), "Access.RESET"),
-        (pp.FunctionModel(lambda s, a, r: (s, np.nan, False), 2, 0.0), "nan is not finite"),
-        (pp.FunctionModel(lambda s, a, r: (s, 1.0), 2, 0.0), "step failed: ValueError"),
+        (pp.FunctionModel(lambda s, a, r: (s, np.nan, False), 2, 0.0), "reward nan"),
+        (pp.FunctionModel(lambda s, a, r: (s, "a lot", False), 2, 0.0), "'a lot' of type str"),
+        (pp.FunctionModel(lambda s, a, r: (s, 1.0), 2, 0.0), "(state, reward, terminated)"),
+        (pp.FunctionModel(lambda s, a, r: (s, np.random.rand(), False), 2, 0.0), "from rng"),
+        (pp.problems.SwitchChain, "pass SwitchChain(...)"),
+        (
+            pp.FunctionModel(changes_its_state, 2, [0], access=pp.Access.RESET),
+            "changed the state it was given",
+        ),
         (pp.FunctionModel(lambda s, a, r: 1 / 0, 2, 0.0), "ZeroDivisionError"),
         (object(), "no num_actions, initial_state, step"),
+        (pp.ArrayModel(lambda s, a, r: (s + 0.5, 0.0 * s, False), 2, np.int64(0)), "cut off"),
         (
             pp.ArrayModel(lambda s, a, r: (s + a.sum(), 0.0 * s, False), 3, 0.0),
             "row 0 of a batch",
@@ -63,6 +71,48 @@ def test_the_check_finds_what_is_wrong(model, match):
     assert not report.ok
     assert match in str(report)
     assert "not ready" in str(report)
+
+
+@numba.njit
+def sloppy_kernel(state, action, params, rng, next_state):
+    if params == 0:
+        state[0] += 1
+    next_state[0] = state[0] + (0.5 if params == 2 else 1)
+    if params != 1:
+        next_state[1] = 0
+    return 0.0, False
+
+
+@pytest.mark.parametrize(
+    ("fault", "match"),
+    [(0, "may only write next_state"), (1, "did not write next_state[1]"), (2, "cut off")],
+)
+def test_the_check_finds_sloppy_kernels(fault, match):
+    model = pp.CompiledModel(sloppy_kernel, 2, np.zeros(2, np.int64), params=fault)
+    report = pp.check_model(model)
+    assert not report.ok
+    assert match in str(report)
+
+
+def test_the_check_leaves_the_model_alone():
+    model = pp.FunctionModel(changes_its_state, 2, [0])
+    assert not pp.check_model(model).ok
+    assert model.initial_state == [0]
+
+
+def test_states_that_cannot_be_copied():
+    import threading
+
+    start = (threading.Lock(), 0)
+    model = pp.FunctionModel(lambda s, a, r: ((s[0], s[1] + 1), 1.0, False), 2, start)
+    report = pp.check_model(model)
+    assert report.ok
+    assert "cannot be copied" in str(report)
+
+
+def test_a_check_of_no_steps():
+    with pytest.raises(pp.InvalidArgument, match="steps must be at least 1"):
+        pp.check_model(pp.problems.SwitchChain(), steps=0)
 
 
 def test_a_shared_state_is_found():
@@ -110,6 +160,13 @@ def test_kernels_that_look_alike_are_not_mixed_up():
         if prize > 0:
             seen = sum(0.5**t for t in range(len(plan.actions)))
             assert plan.value == pytest.approx(prize * seen)
+
+
+def test_kernels_without_a_fingerprint_are_compiled_for_this_process():
+    model = pp.CompiledModel(make_kernel(3.0), 2, np.zeros(1))
+    assert model.cacheable
+    object.__setattr__(model, "cacheable", False)
+    assert pp.plan(model, budget=50, discount=0.5, seed=0).action == 1
 
 
 @numba.njit

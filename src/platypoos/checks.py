@@ -10,6 +10,9 @@ import numpy as np
 from platypoos.errors import InvalidArgument
 from platypoos.models.base import Access
 
+LARGEST_BUDGET = 2**31 - 1
+"""Nodes are numbered with 32 bits."""
+
 
 def check_num_actions(num_actions: object) -> int:
     """The number of actions as an int, or an error that says what is wrong with it."""
@@ -21,6 +24,20 @@ def check_num_actions(num_actions: object) -> int:
     if num_actions < 1:
         raise InvalidArgument(f"num_actions must be at least 1, got {num_actions}")
     return int(num_actions)
+
+
+def missing_from(model: Any) -> str:
+    """What keeps an object from being a model; empty if nothing does."""
+    if isinstance(model, type):
+        return f"this is a class, not a model: pass {model.__name__}(...)"
+    parts = [part for part in ("num_actions", "initial_state", "step") if not hasattr(model, part)]
+    if not parts:
+        return ""
+    return (
+        f"{type(model).__name__} is not a model: it has no {', '.join(parts)}; a model has "
+        "num_actions, initial_state and step(state, action, rng). Wrap a function in "
+        "platypoos.FunctionModel"
+    )
 
 
 def check_discount(discount: object) -> float:
@@ -52,20 +69,27 @@ def check_budget(budget: object, num_actions: int) -> int:
             f"budget {value} is below the number of actions {num_actions}: each action must be "
             f"tried at least once, so pass a budget of at least {num_actions}"
         )
+    if value > LARGEST_BUDGET:
+        raise InvalidArgument(f"budget {value} is above the largest, {LARGEST_BUDGET}")
     return value
+
+
+def check_access(access: object) -> Access:
+    """RESTORE or RESET, also by its name, or an error that names it."""
+    try:
+        return Access(access)
+    except ValueError:
+        raise InvalidArgument(
+            f"access must be Access.RESTORE or Access.RESET, got {access!r}"
+        ) from None
 
 
 def access_of(model: Any, asked: Access | str | None = None) -> Access:
     """The access to plan with: what the caller asked for, else what the model declares."""
-    declared = Access(getattr(model, "access", Access.RESTORE))
+    declared = check_access(getattr(model, "access", Access.RESTORE))
     if asked is None:
         return declared
-    try:
-        access = Access(asked)
-    except ValueError:
-        raise InvalidArgument(
-            f"access must be Access.RESTORE or Access.RESET, got {asked!r}"
-        ) from None
+    access = check_access(asked)
     if access is Access.RESTORE and declared is Access.RESET:
         raise InvalidArgument(
             "this model can only be reset (access = Access.RESET), so it cannot be planned with "

@@ -15,7 +15,6 @@ from platypoos import __version__, problems
 from platypoos.control import plan
 from platypoos.errors import PlatypoosError
 from platypoos.plan import Plan
-from platypoos.planners.base import Planner
 from platypoos.planners.platypoos import PlaTyPOOS
 from platypoos.planners.sequool import SequOOL
 from platypoos.planners.stroquool import StroquOOL
@@ -28,7 +27,7 @@ PROBLEMS: dict[str, tuple[Callable[..., Problem], tuple[str, ...]]] = {
     "grid": (problems.Grid, ("up", "right", "down", "left")),
     "battery": (problems.Battery, ("wait", "buy", "sell")),
 }
-PLANNERS: dict[str, Callable[..., Planner]] = {
+PLANNERS: dict[str, Callable[..., Any]] = {
     "platypoos": PlaTyPOOS,
     "sequool": SequOOL,
     "stroquool": StroquOOL,
@@ -54,6 +53,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     try:
         args.run(args)
     except PlatypoosError as error:
+        print(f"platypoos: {error}", file=sys.stderr)
+        return 2
+    except OSError as error:
         print(f"platypoos: {error}", file=sys.stderr)
         return 2
     except KeyboardInterrupt:
@@ -113,16 +115,25 @@ def _plan(args: argparse.Namespace) -> None:
     labels = [
         names[action] if names else f"action {action}" for action in range(problem.num_actions)
     ]
+    schedule = None
+    if args.schedule:
+        schedule = planner.schedule(args.budget, problem.num_actions, args.access)
     if args.json:
-        print(json.dumps(_as_json(args, problem, found, labels, regret)))
+        result = _as_json(args, problem, found, labels, regret)
+        if schedule is not None:
+            columns = ("depth", "p", "evaluations", "quota", "nodes")
+            result["schedule"] = [
+                dict(zip(columns, r, strict=True)) for r in schedule.rows.tolist()
+            ]
+        print(json.dumps(result))
         return
     print(f"{args.problem}, {args.planner}, discount {args.discount:g}, seed {args.seed}")
     print(explain(found, labels))
     optimal = problem.action_values(found.state, found.discount)
     print(f"known answer: {labels[int(optimal.argmax())]}; simple regret {regret:.6g}")
-    if args.schedule and hasattr(planner, "schedule"):
+    if schedule is not None:
         print()
-        print(planner.schedule(args.budget, problem.num_actions, args.access))
+        print(schedule)
 
 
 def explain(found: Plan, labels: Sequence[str]) -> str:

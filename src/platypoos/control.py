@@ -9,10 +9,11 @@ from typing import Any
 
 import numpy as np
 
+from platypoos.blame import act
 from platypoos.errors import InvalidArgument
 from platypoos.models.base import Access
 from platypoos.plan import Plan
-from platypoos.planners.base import Planner
+from platypoos.planners.base import Planner, initial_state
 from platypoos.planners.platypoos import PlaTyPOOS
 from platypoos.simulator import Seed, make_generator
 
@@ -116,6 +117,9 @@ def control(
         access: RESTORE or RESET; what the model declares if left out.
         on_step: called after each step with its number, the plan and the reward received.
 
+    If planning or acting fails, or is interrupted, the exception has an attribute ``episode``
+    with the steps that were taken.
+
     >>> import platypoos as pp
     >>> episode = pp.control(
     ...     pp.problems.SwitchChain(), pp.PlaTyPOOS(discount=0.95), budget=1_000, steps=20, seed=0
@@ -127,28 +131,37 @@ def control(
     if isinstance(steps, bool) or not isinstance(steps, int | np.integer) or steps < 1:
         raise InvalidArgument(f"steps must be a whole number of at least 1, got {steps!r}")
     acting, planning = make_generator(seed).spawn(2)
-    current = model.initial_state if state is None else state
+    current = initial_state(model) if state is None else state
     actions: list[int] = []
     rewards: list[float] = []
     states: list[Any] = [current]
     calls: list[int] = []
     terminated = False
-    for step in range(steps):
-        found = chosen.plan(model, current, budget=budget, seed=planning.spawn(1)[0], access=access)
-        current, reward, terminated = model.step(current, found.action, acting)
-        actions.append(found.action)
-        rewards.append(float(reward))
-        states.append(current)
-        calls.append(found.calls)
-        if on_step is not None:
-            on_step(step, found, float(reward))
-        if terminated:
-            break
-    return Episode(
-        actions=tuple(actions),
-        rewards=tuple(rewards),
-        states=tuple(states),
-        step_calls=tuple(calls),
-        terminated=bool(terminated),
-        discount=chosen.discount,
-    )
+
+    def so_far() -> Episode:
+        return Episode(
+            actions=tuple(actions),
+            rewards=tuple(rewards),
+            states=tuple(states),
+            step_calls=tuple(calls),
+            terminated=terminated,
+            discount=chosen.discount,
+        )
+
+    try:
+        for step in range(steps):
+            seeds = planning.spawn(1)[0]
+            found = chosen.plan_from(model, current, budget=budget, seed=seeds, access=access)
+            current, reward, terminated = act(model, current, found.action, acting)
+            actions.append(found.action)
+            rewards.append(reward)
+            states.append(current)
+            calls.append(found.calls)
+            if on_step is not None:
+                on_step(step, found, reward)
+            if terminated:
+                break
+    except BaseException as error:
+        error.episode = so_far()  # type: ignore[attr-defined]
+        raise
+    return so_far()

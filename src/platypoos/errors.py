@@ -23,11 +23,12 @@ class BudgetExceeded(PlatypoosError):
 class ModelError(PlatypoosError):
     """The model failed at one state and action. The original error is the ``__cause__``.
 
-    Nothing that was learned is lost: ``tree`` holds every sample taken before the failure and
-    ``calls`` says how many there were.
+    Nothing that was learned is lost: ``tree`` holds every sample taken before the failure.
+    ``calls`` counts the calls made, the failing one included. An array model fails as a batch:
+    then ``state`` and ``action`` are those of the whole batch, unless one row is to blame.
     """
 
-    def __init__(self, message: str, *, state: Any = None, action: int | None = None) -> None:
+    def __init__(self, message: str, *, state: Any = None, action: Any = None) -> None:
         super().__init__(message)
         self.state = state
         self.action = action

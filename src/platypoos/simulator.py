@@ -7,14 +7,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from platypoos.errors import (
-    BudgetExceeded,
-    DynamicsError,
-    InvalidArgument,
-    ModelError,
-    RewardError,
-    TransitionError,
+from platypoos.blame import (
+    NOTHING,
+    as_flag,
+    bad_reward,
+    explained,
+    located,
+    not_deterministic,
 )
+from platypoos.errors import BudgetExceeded, InvalidArgument, ModelError
 from platypoos.models.base import Access
 from platypoos.models.function import FunctionModel
 from platypoos.tree import ROOT, TERMINAL, Tree
@@ -22,7 +23,6 @@ from platypoos.tree import ROOT, TERMINAL, Tree
 Seed = int | np.random.SeedSequence | np.random.Generator | None
 Nodes = NDArray[np.int64]
 _INF = float("inf")
-_NOTHING = object()  # what a step that raised has returned
 _WORD = 16  # bytes of a stream's state
 CALLS_PER_STREAM = 64
 """Calls of a Python model that share a random stream, unless it declares ``calls_per_stream``."""
@@ -137,7 +137,7 @@ class Simulator:
                     self._walk(tree, nodes[asked], repeats[asked])
         except ModelError as error:
             error.calls = self.calls
-            error.tree = tree
+            error.tree = tree.trimmed()
             raise
 
     def _admit(self, calls: int) -> None:
@@ -182,7 +182,7 @@ class FunctionSimulator(Simulator):
         ends: list[int] = []  # nodes that turn out to be terminal
         left = extra = 0
         low, high = -_INF, _INF
-        state = result = _NOTHING
+        state = result = NOTHING
         action = -1
         drift = mean = 0.0
         try:
@@ -203,7 +203,7 @@ class FunctionSimulator(Simulator):
                     if not left:
                         left = turn()
                     left -= 1
-                    result = _NOTHING
+                    result = NOTHING
                     result = step(state, action, rng)
                     successor, reward, terminated = result
                     if not low < reward < high:
@@ -211,11 +211,11 @@ class FunctionSimulator(Simulator):
                     if fresh:
                         mean = float(reward)  # noqa: PLW2901  the first sample
                         states[node] = successor
-                        ended = bool(terminated)
+                        ended = as_flag(terminated)
                         fresh = False
                     else:
                         # The same object, nearly always: cheaper than comparing.
-                        if terminated is not ended and bool(terminated) != ended:
+                        if terminated is not ended and as_flag(terminated) != ended:
                             raise not_deterministic(state, action)
                         drift += reward - mean  # exact when rewards have no noise
                 means.append(mean + drift / (pulled + count) if drift else mean)
@@ -231,7 +231,7 @@ class FunctionSimulator(Simulator):
                 repeats[done] = extra
                 means.append(mean + drift / (tree.pulls[nodes[done]] + extra))
             if isinstance(error, ModelError):
-                located(error)
+                located(error, state, action)
                 raise
             if isinstance(error, Exception):
                 raise explained(error, state, action, result) from error
@@ -252,7 +252,7 @@ class FunctionSimulator(Simulator):
         left = 0
         state: Any = None
         action = 0
-        result: Any = _NOTHING
+        result: Any = NOTHING
         try:
             for node, count in zip(nodes.tolist(), repeats.tolist(), strict=True):
                 path = path_to(tree, node)
@@ -267,19 +267,20 @@ class FunctionSimulator(Simulator):
                     for prefix, action in zip(path, actions, strict=True):
                         reward = 0.0  # once ended: absorbing with reward 0, and no call
                         if not terminated:
-                            result = _NOTHING
+                            result = NOTHING
                             self.calls += 1
                             result = step(state, action, rng)
-                            successor, reward, terminated = result
+                            successor, reward, ended = result
                             if not -_INF < reward < _INF:
                                 raise bad_reward(reward, state, action)
+                            terminated = as_flag(ended)
                             state = successor
                         record(tree, prefix, float(reward))
                     endings += bool(terminated)
                 if first_time and endings == count:
                     tree.flags[node] |= TERMINAL
         except ModelError as error:
-            located(error)
+            located(error, state, action)
             raise
         except Exception as error:
             raise explained(error, state, action, result) from error
@@ -291,66 +292,3 @@ def record(tree: Tree, node: int, reward: float) -> None:
     tree.pulls[node] = pulls
     mean = float(tree.reward[node]) if pulls > 1 else reward
     tree.reward[node] = mean + (reward - mean) / pulls
-
-
-def bad_reward(reward: Any, state: Any, action: int) -> RewardError:
-    """The error for a reward that is NaN or infinite."""
-    return RewardError(
-        f"the model returned the reward {reward!r}; rewards must be finite numbers",
-        state=state,
-        action=action,
-    )
-
-
-def not_deterministic(state: Any, action: int) -> DynamicsError:
-    """The error for an episode that ends now and then."""
-    return DynamicsError(
-        "the episode ended in one try and went on in another, from the same state with the same "
-        "action: the dynamics are random; plan with access=Access.RESET, which plans open loop",
-        state=state,
-        action=action,
-    )
-
-
-def _brief(value: Any, limit: int = 200) -> str:
-    text = repr(value)
-    return text if len(text) <= limit else text[:limit] + "…"
-
-
-def located(error: ModelError) -> ModelError:
-    """The same error, with the place in its message."""
-    if error.args and "at state" not in str(error.args[0]):
-        place = f" (at state {_brief(error.state)}, action {error.action})"
-        error.args = (f"{error.args[0]}{place}",)
-    return error
-
-
-def explained(
-    error: Exception,
-    state: Any,
-    action: int | None,
-    result: Any = _NOTHING,
-    where: str = "",
-) -> ModelError:
-    """An error that says where the model failed, and how."""
-    place = where or f"state {_brief(state)}, action {action}"
-    if result is _NOTHING:
-        return ModelError(
-            f"the model's step raised {type(error).__name__}: {error} (at {place}); the original "
-            "traceback is above",
-            state=state,
-            action=action,
-        )
-    if isinstance(result, tuple | list) and len(result) == 3:
-        return RewardError(
-            f"the model returned the reward {_brief(result[1])} of type "
-            f"{type(result[1]).__name__}; rewards must be finite numbers (at {place})",
-            state=state,
-            action=action,
-        )
-    return TransitionError(
-        f"the model's step must return (state, reward, terminated), got {_brief(result)} "
-        f"(at {place})",
-        state=state,
-        action=action,
-    )

@@ -7,16 +7,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from platypoos.errors import ModelError
+from platypoos.blame import bad_reward, explained, located, not_deterministic
+from platypoos.errors import InvalidArgument, ModelError
 from platypoos.models.array import ArrayModel
-from platypoos.simulator import (
-    Nodes,
-    Simulator,
-    bad_reward,
-    explained,
-    located,
-    not_deterministic,
-)
+from platypoos.simulator import Nodes, Simulator
 from platypoos.tree import ROOT, TERMINAL, Tree
 
 _ROWS = 8192  # rows of a request that share a random stream
@@ -28,7 +22,14 @@ class ArraySimulator(Simulator):
     def __init__(self, *args: Any) -> None:
         super().__init__(*args)
         self.model: ArrayModel
-        root = np.asarray(self.root_state, dtype=np.asarray(self.model.initial_state).dtype)
+        usual = np.asarray(self.model.initial_state)
+        root = np.asarray(self.root_state)
+        if root.shape != usual.shape or not np.can_cast(root.dtype, usual.dtype, "same_kind"):
+            raise InvalidArgument(
+                f"state must be of the shape {usual.shape} and type {usual.dtype} of the model's "
+                f"initial_state, got shape {root.shape}, type {root.dtype}"
+            )
+        root = root.astype(usual.dtype)
         self.states = np.empty((len(self.tree.parent), *root.shape), root.dtype)
         self.states[ROOT] = root
 
@@ -108,9 +109,14 @@ class ArraySimulator(Simulator):
                     raise bad_reward(float(rewards[at]), states[at], int(actions64[at]))
             except ModelError as error:
                 self._failure = error
+                if error.action is None:
+                    error.state, error.action = states[rows], actions64[rows]
             except Exception as error:  # noqa: BLE001  whatever the user's function raises
                 self._failure = explained(
-                    error, states[rows], None, where=f"a batch of {rows.stop - start} states"
+                    error,
+                    states[rows],
+                    actions64[rows],
+                    where=f"a batch of {rows.stop - start} states",
                 )
                 self._failure.__cause__ = error
             if self._failure is not None:
@@ -120,7 +126,7 @@ class ArraySimulator(Simulator):
     def _raise_failure(self) -> None:
         if self._failure is not None:
             failure, self._failure = self._failure, None
-            raise located(failure) if failure.action is not None else failure
+            raise located(failure) if isinstance(failure.action, int) else failure
 
 
 def _pool(tree: Tree, nodes: Nodes, rewards: NDArray[np.float64]) -> None:

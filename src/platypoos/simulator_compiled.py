@@ -13,18 +13,11 @@ from numba.core.errors import NumbaError
 from numpy.typing import NDArray
 
 from platypoos._jit import borrow_row, entry_point, inlined, jit, jit_uncached, overload
+from platypoos.blame import bad_reward, explained, located, not_deterministic
 from platypoos.errors import BudgetExceeded, InvalidArgument, ModelError, PlatypoosError
 from platypoos.models.base import Access
 from platypoos.models.compiled import CompiledModel
-from platypoos.simulator import (
-    Nodes,
-    bad_reward,
-    calls_made,
-    evaluate,
-    explained,
-    located,
-    not_deterministic,
-)
+from platypoos.simulator import Nodes, calls_made, evaluate
 from platypoos.tree import ROOT, TERMINAL, Tree
 
 CALLS, BUDGET, STATUS, STEP, NODE = 0, 1, 2, 3, 4
@@ -62,16 +55,17 @@ class CompiledSimulator:
         self.access = access
         root = model.initial_state
         if state is not root:
-            root = np.asarray(state, dtype=root.dtype)
-            if root.shape != model.initial_state.shape:
+            given = np.asarray(state)
+            if given.shape != root.shape or not np.can_cast(given.dtype, root.dtype, "same_kind"):
                 raise InvalidArgument(
-                    f"state must have the shape {model.initial_state.shape} of the model's "
-                    f"initial_state, got {root.shape}"
+                    f"state must be of the shape {root.shape} and type {root.dtype} of the "
+                    f"model's initial_state, got shape {given.shape}, type {given.dtype}"
                 )
+            root = given
         reset = access is Access.RESET
         capacity = len(tree.parent)
         # One state per node, and two rows to work with.
-        states = np.empty(((1 if reset else capacity) + 2, len(root)), root.dtype)
+        states = np.empty(((1 if reset else capacity) + 2, len(root)), model.initial_state.dtype)
         states[ROOT] = root
         self.machine = Machine(
             kernel=model.kernel,
@@ -154,7 +148,7 @@ class CompiledSimulator:
 
     def _kept(self, error: ModelError) -> ModelError:
         error.calls = self.calls
-        error.tree = self.tree
+        error.tree = self.tree.trimmed()
         return error
 
 

@@ -52,6 +52,10 @@ class Tree(NamedTuple):
             node = int(self.parent[node])
         return tuple(reversed(path))
 
+    def trimmed(self) -> Tree:
+        """The same tree without the room for nodes that were never made."""
+        return Tree._make([*(array[: self.num_nodes] for array in self[:-1]), self.size])
+
     @property
     def bytes_per_node(self) -> int:
         """Memory of a node, without its state."""

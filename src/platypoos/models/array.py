@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from platypoos.checks import check_num_actions
+from platypoos.checks import check_access, check_num_actions
 from platypoos.errors import InvalidArgument, TransitionError
 from platypoos.models.base import Access, Transition
 
@@ -54,10 +54,13 @@ class ArrayModel:
                 "pass step(states, actions, rng) -> (states, rewards, terminated)"
             )
         object.__setattr__(self, "num_actions", check_num_actions(self.num_actions))
-        if self.batch_size < 1:
-            raise InvalidArgument(f"batch_size must be at least 1, got {self.batch_size}")
+        object.__setattr__(self, "access", check_access(self.access))
+        if not isinstance(self.batch_size, int) or self.batch_size < 1:
+            raise InvalidArgument(
+                f"batch_size must be a whole number of at least 1, got {self.batch_size!r}"
+            )
         state = np.asarray(self.initial_state)
-        if state.dtype == object:
+        if state.dtype.kind not in "biufc":
             raise InvalidArgument(
                 f"initial_state must be a number or an array of numbers, got "
                 f"{self.initial_state!r}; for other states use FunctionModel"
@@ -80,13 +83,18 @@ class ArrayModel:
                 f"an array model given states of shape {states.shape} must return states of the "
                 f"same shape, got {after.shape}"
             )
-        try:
-            rewards = np.asarray(result[1], dtype=np.float64)
-            terminated = np.asarray(result[2], dtype=np.bool_)
-        except (TypeError, ValueError) as error:
+        if not np.can_cast(after.dtype, states.dtype, "same_kind"):
             raise TransitionError(
-                f"rewards must be numbers and terminated must be flags: {error}"
-            ) from error
+                f"an array model with an initial_state of type {states.dtype} must return states "
+                f"of that type, got {after.dtype}, which would be cut off; use an initial_state "
+                f"of type {after.dtype}"
+            )
+        rewards, terminated = np.asarray(result[1]), np.asarray(result[2])
+        if rewards.dtype.kind not in "biuf" or terminated.dtype.kind not in "biu":
+            raise TransitionError(
+                "rewards must be real numbers and terminated must be flags, got arrays of type "
+                f"{rewards.dtype} and {terminated.dtype}"
+            )
         n = len(states)
         if rewards.shape != (n,):
             raise TransitionError(
@@ -98,7 +106,7 @@ class ArrayModel:
                 f"an array model given {n} states must return {n} terminated flags or a single "
                 f"one, got shape {terminated.shape}"
             )
-        return after, rewards, np.broadcast_to(terminated, (n,))
+        return after, rewards.astype(np.float64), np.broadcast_to(terminated != 0, (n,))
 
     def step(self, state: Any, action: int, rng: np.random.Generator) -> Transition:
         """Take ``action`` in one state: a batch of one."""

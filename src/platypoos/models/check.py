@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import copy
-import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from platypoos.checks import access_of, check_num_actions
-from platypoos.errors import PlatypoosError
+from platypoos.blame import act, brief
+from platypoos.checks import access_of, check_num_actions, missing_from
+from platypoos.errors import InvalidArgument, ModelError, PlatypoosError
 from platypoos.models.array import ArrayModel
 from platypoos.models.base import Access
+from platypoos.models.compiled import CompiledModel
 
 
 @dataclass(frozen=True)
@@ -56,12 +59,14 @@ def check_model(model: Any, *, steps: int = 200, seed: int = 0) -> ModelReport:
     """Walk through a model at random and report whatever would mislead a planner.
 
     Checks that ``step`` returns a state, a finite reward and a flag; that it leaves the state it
-    is given alone; that the same state and action lead to the same state (unless the model only
-    has RESET access); and that an array model treats the rows of a batch independently.
+    is given alone; that all randomness comes from the generator it is given; that the same state
+    and action lead to the same state (unless the model only has RESET access); that an array
+    model treats the rows of a batch independently; and that a compiled kernel writes the whole
+    next state, and nothing else.
 
     Args:
-        model: the model to check.
-        steps: how many random steps to take; each is tried twice.
+        model: the model to check. Its initial state is copied, if it can be.
+        steps: how many random steps to take; each is tried three times.
         seed: for the random walk.
 
     >>> import platypoos as pp
@@ -70,10 +75,16 @@ def check_model(model: Any, *, steps: int = 200, seed: int = 0) -> ModelReport:
       ok       2 actions, access restore
       ok       200 steps: states, finite rewards, flags
       ok       states are left as they were
+      ok       all randomness comes from rng
       ok       dynamics are deterministic
     """
+    if steps < 1:
+        raise InvalidArgument(f"steps must be at least 1, got {steps!r}")
     checker = _Checker(model, steps, np.random.default_rng(seed))
-    checker.run()
+    try:
+        checker.run()
+    except ModelError as error:
+        checker.problems.append(str(error))
     return ModelReport(type(model).__name__, steps, tuple(checker.passed), tuple(checker.problems))
 
 
@@ -85,78 +96,137 @@ class _Checker:
 
     def run(self) -> None:
         model = self.model
-        missing = [n for n in ("num_actions", "initial_state", "step") if not hasattr(model, n)]
+        missing = missing_from(model)
         if missing:
-            self.problems.append(f"the model has no {', '.join(missing)}")
+            self.problems.append(missing)
             return
         try:
             num_actions = check_num_actions(model.num_actions)
             access = access_of(model)
-        except (PlatypoosError, ValueError) as error:
+        except PlatypoosError as error:
             self.problems.append(str(error))
             return
         actions = f"{num_actions} action{'s' if num_actions > 1 else ''}"
         self.passed.append(f"{actions}, access {access.value}")
-        self._walk(num_actions, access)
+        self.copy: Callable[[Any], Any] = copy.deepcopy
+        try:
+            self.start = copy.deepcopy(model.initial_state)
+        except Exception as error:  # noqa: BLE001  whatever copying the user's state raises
+            self.start = model.initial_state
+            self.copy = lambda state: state
+            self.passed.append(f"states cannot be copied ({error}): not checked for changes")
+        if isinstance(model, CompiledModel):
+            self._kernel(num_actions)
+        if not self.problems:
+            self._walk(num_actions, access)
         if isinstance(model, ArrayModel) and not self.problems:
             self._batch(num_actions)
 
     def _walk(self, num_actions: int, access: Access) -> None:
         model, rng = self.model, self.rng
         restore = access is Access.RESTORE
-        state = model.initial_state
+        state, at_start = self.copy(self.start), True
         for _ in range(self.steps):
-            action = int(rng.integers(num_actions))
-            where = f"at state {state!r}, action {action}"
-            before = copy.deepcopy(state)
-            try:
-                after, reward, terminated = model.step(state, action, rng)
-                if not math.isfinite(reward):
-                    self.problems.append(f"reward {reward!r} is not finite ({where})")
-                    return
-                if restore and not same(state, before):
+            action, seed = int(rng.integers(num_actions)), int(rng.integers(2**32))
+            before = self.copy(state)
+            after, reward, terminated = act(model, state, action, np.random.default_rng(seed))
+            where = f"(at state {brief(before)}, action {action})"
+            if (restore or at_start) and not same(state, before):
+                self.problems.append(
+                    f"step changed the state it was given to {brief(state)}; copy it first {where}"
+                )
+                return
+            if restore:
+                kept = self.copy(after)
+                again = act(model, state, action, np.random.default_rng(seed))
+                other = act(model, state, action, np.random.default_rng(seed + 1))
+                if not same(after, kept):
                     self.problems.append(
-                        f"step changed the state it was given ({where}, before: {before!r}); "
-                        "copy the state first"
+                        "a second step changed the state that the first returned; return a new "
+                        f"state each time {where}"
                     )
                     return
-                kept = copy.deepcopy(after)
-                if restore:
-                    again, _, ended_again = model.step(state, action, rng)
-                    if not same(after, kept):
-                        self.problems.append(
-                            f"a second step changed the state that the first returned ({where}); "
-                            "return a new state each time"
-                        )
-                        return
-                    if not same(again, after) or bool(ended_again) != bool(terminated):
-                        self.problems.append(
-                            f"the same step led to {after!r} and to {again!r} ({where}); the "
-                            "dynamics are random: declare access = Access.RESET"
-                        )
-                        return
-            except Exception as error:  # noqa: BLE001  whatever the user's step raises
-                self.problems.append(f"step failed: {type(error).__name__}: {error} ({where})")
-                return
-            state = model.initial_state if terminated else after
+                if again.reward != reward:
+                    self.problems.append(
+                        f"the reward was {reward!r} and {again.reward!r} with the same random "
+                        f"generator; draw all randomness from rng {where}"
+                    )
+                    return
+                if not same(other.state, after) or other.terminated != terminated:
+                    self.problems.append(
+                        f"the same step led to {brief(after)} and to {brief(other.state)}; the "
+                        f"dynamics are random: declare access = Access.RESET {where}"
+                    )
+                    return
+            state, at_start = (self.copy(self.start), True) if terminated else (after, False)
         self.passed.append(f"{self.steps} steps: states, finite rewards, flags")
         if restore:
-            self.passed += ["states are left as they were", "dynamics are deterministic"]
+            self.passed += [
+                "states are left as they were",
+                "all randomness comes from rng",
+                "dynamics are deterministic",
+            ]
 
-    def _batch(self, num_actions: int) -> None:
+    def _some_states(self, num_actions: int) -> tuple[list[Any], NDArray[np.int64]]:
         model, rng = self.model, self.rng
         states = [np.asarray(model.initial_state)]
         for _ in range(15):
             after = model.step(states[-1], int(rng.integers(num_actions)), rng)
             states.append(np.asarray(model.initial_state if after.terminated else after.state))
-        actions = rng.integers(num_actions, size=16)
+        return states, rng.integers(num_actions, size=16)
+
+    def _batch(self, num_actions: int) -> None:
+        model, rng = self.model, self.rng
+        states, actions = self._some_states(num_actions)
         together, _, ended = model.step_batch(np.stack(states), actions, rng)
         for i, state in enumerate(states):
             alone = model.step(state, int(actions[i]), rng)
             if not same(alone.state, together[i]) or alone.terminated != bool(ended[i]):
                 self.problems.append(
                     f"row {i} of a batch led to {together[i]!r}, but alone to {alone.state!r} "
-                    f"(state {state!r}, action {actions[i]})"
+                    f"(at state {state!r}, action {actions[i]})"
                 )
                 return
         self.passed.append("rows of a batch are independent")
+
+    def _kernel(self, num_actions: int) -> None:
+        model = self.model
+        for state, action in zip(*self._some_states(num_actions), strict=True):
+            results = []
+            for filling in (0, 1):  # what is not written shows as a difference
+                given = np.array(state)
+                after = np.full_like(given, filling)
+                model.step_into(given, int(action), np.random.default_rng(0), after)
+                results.append(after)
+                if not same(given, state):
+                    self.problems.append(
+                        f"the kernel changed its state from {state!r} to {given!r}; it may only "
+                        f"write next_state (action {action})"
+                    )
+                    return
+            unwritten = np.flatnonzero(results[0] != results[1])
+            if len(unwritten):
+                self.problems.append(
+                    f"the kernel did not write next_state[{unwritten[0]}] (at state {state!r}, "
+                    f"action {action})"
+                )
+                return
+            if state.dtype.kind in "iu" and not self._exact(state, int(action), results[0]):
+                return
+        self.passed.append("the kernel writes the next state, all of it and nothing else")
+
+    def _exact(self, state: NDArray[Any], action: int, after: NDArray[Any]) -> bool:
+        """Whether nothing is lost by storing what the kernel writes as integers."""
+        wide = np.zeros(len(state))
+        try:
+            rng = np.random.default_rng(0)
+            self.model.step_into(state.astype(np.float64), action, rng, wide)
+        except Exception:  # noqa: BLE001  it needs integers, say as indices: then it is exact
+            return True
+        if same(wide, after.astype(np.float64)):
+            return True
+        self.problems.append(
+            f"states of type {state.dtype} cut off what the kernel writes, {wide!r}; use an "
+            "initial_state of floats"
+        )
+        return False

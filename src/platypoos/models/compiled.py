@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
+import numba
 import numpy as np
 from numba.core.dispatcher import Dispatcher
 
 from platypoos._jit import name_for_cache
-from platypoos.checks import check_num_actions
+from platypoos.checks import check_access, check_num_actions
 from platypoos.errors import InvalidArgument
 from platypoos.models.base import Access, Transition
 
@@ -58,9 +60,22 @@ class CompiledModel:
                 f"kernel must be compiled with numba.njit, got {self.kernel!r}; "
                 "for a plain Python function use FunctionModel"
             )
+        takes = len(inspect.signature(self.kernel.py_func).parameters)
+        if takes != 5:
+            raise InvalidArgument(
+                f"the kernel {self.kernel.py_func.__name__} takes {takes} arguments; it must be "
+                "kernel(state, action, params, rng, next_state) -> (reward, terminated)"
+            )
+        try:
+            numba.typeof(self.params)
+        except ValueError as error:
+            raise InvalidArgument(
+                f"params must be an array, a number or a tuple of these, got {self.params!r}"
+            ) from error
         object.__setattr__(self, "num_actions", check_num_actions(self.num_actions))
+        object.__setattr__(self, "access", check_access(self.access))
         state = np.ascontiguousarray(self.initial_state)
-        if state.ndim != 1 or state.dtype == object:
+        if state.ndim != 1 or state.dtype.kind not in "biufc":
             raise InvalidArgument(
                 "initial_state must be a one-dimensional array of numbers, got "
                 f"{self.initial_state!r}"
@@ -73,7 +88,10 @@ class CompiledModel:
 
     def step(self, state: Any, action: int, rng: np.random.Generator) -> Transition:
         """Take ``action`` in one state."""
-        state = np.array(state, dtype=self.initial_state.dtype)
         after = np.empty_like(self.initial_state)
-        reward, terminated = self.kernel(state, action, self.params, rng, after)
+        reward, terminated = self.step_into(np.array(state, after.dtype), action, rng, after)
         return Transition(after, reward, terminated)
+
+    def step_into(self, state: Any, action: int, rng: np.random.Generator, after: Any) -> Any:
+        """Call the kernel on arrays as they are; it writes the next state into ``after``."""
+        return self.kernel(state, action, self.params, rng, after)

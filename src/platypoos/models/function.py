@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from platypoos.checks import check_num_actions
+from platypoos.checks import check_access, check_num_actions
 from platypoos.errors import InvalidArgument
 from platypoos.models.base import Access, Transition
 
@@ -35,7 +35,7 @@ class FunctionModel:
 
     function: Callable[[Any, int, np.random.Generator], Any]
     num_actions: int
-    initial_state: Any = None
+    initial_state: Any
     access: Access = Access.RESTORE
 
     def __post_init__(self) -> None:
@@ -45,6 +45,7 @@ class FunctionModel:
                 "pass step(state, action, rng) -> (state, reward, terminated)"
             )
         object.__setattr__(self, "num_actions", check_num_actions(self.num_actions))
+        object.__setattr__(self, "access", check_access(self.access))
 
     def step(self, state: Any, action: int, rng: np.random.Generator) -> Transition:
         """Take ``action`` in ``state``."""

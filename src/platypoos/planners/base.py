@@ -8,7 +8,13 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from platypoos.checks import access_of, check_budget, check_discount, check_num_actions
+from platypoos.checks import (
+    access_of,
+    check_budget,
+    check_discount,
+    check_num_actions,
+    missing_from,
+)
 from platypoos.errors import InvalidArgument
 from platypoos.models.array import ArrayModel
 from platypoos.models.base import Access
@@ -79,18 +85,24 @@ class Planner(ABC):
             seed: an int, a ``SeedSequence`` or a ``Generator``; the same seed, the same plan.
             access: RESTORE or RESET; what the model declares if left out.
         """
-        try:
-            num_actions = check_num_actions(model.num_actions)
-            start = model.initial_state if state is None else state
-        except AttributeError as error:
-            raise InvalidArgument(
-                f"{type(model).__name__} is not a model ({error}); it needs num_actions, "
-                "initial_state and step(state, action, rng), or wrap a function in "
-                "platypoos.FunctionModel"
-            ) from error
+        start = initial_state(model) if state is None else state
+        return self.plan_from(model, start, budget=budget, seed=seed, access=access)
+
+    def plan_from(
+        self,
+        model: Any,
+        state: Any,
+        *,
+        budget: int,
+        seed: Seed = None,
+        access: Access | str | None = None,
+    ) -> Plan:
+        """As ``plan``, but any state is taken as it is, ``None`` included."""
+        initial_state(model)  # is it a model at all?
+        num_actions = check_num_actions(model.num_actions)
         task = Task(
             model=model,
-            state=start,
+            state=state,
             budget=check_budget(budget, num_actions),
             num_actions=num_actions,
             access=access_of(model, access),
@@ -101,3 +113,11 @@ class Planner(ABC):
     @abstractmethod
     def _plan(self, task: Task) -> Plan:
         """Plan; the task has been checked."""
+
+
+def initial_state(model: Any) -> Any:
+    """Where a model starts; an error if it is not a model."""
+    missing = missing_from(model)
+    if missing:
+        raise InvalidArgument(missing)
+    return model.initial_state

@@ -60,9 +60,15 @@ class Uniform(Planner):
                 f"reward_floor must be a finite number or None, got {self.reward_floor!r}"
             )
 
+    def schedule(
+        self, budget: int, num_actions: int, access: Access | str = Access.RESTORE
+    ) -> schedules.Schedule:
+        """What would be opened, known before the first call (with ``share=True``)."""
+        return schedules.uniform(budget, num_actions, self.discount, access)
+
     def _plan(self, task: Task) -> Plan:
         if self.share:
-            schedule = schedules.uniform(task.budget, task.num_actions, self.discount, task.access)
+            schedule = self.schedule(task.budget, task.num_actions, task.access)
             return run_schedule(task, schedule, self.reward_floor)
         return self._plan_naive(task)
 

@@ -1,0 +1,107 @@
+"""Errors that say where a model failed, and how."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from platypoos.errors import DynamicsError, ModelError, RewardError, TransitionError
+from platypoos.models.base import Transition
+
+NOTHING = object()
+"""What a step that raised has returned."""
+
+
+def act(model: Any, state: Any, action: int, rng: np.random.Generator) -> Transition:
+    """Take one step of a model, and check what comes back."""
+    result: Any = NOTHING
+    try:
+        result = model.step(state, action, rng)
+        after, reward, terminated = result
+        if not -np.inf < reward < np.inf:
+            raise bad_reward(reward, state, action)
+        return Transition(after, float(reward), as_flag(terminated))
+    except ModelError as error:
+        located(error, state, action)
+        raise
+    except Exception as error:
+        raise explained(error, state, action, result) from error
+
+
+def as_flag(terminated: Any) -> bool:
+    """Whether the episode ended, or an error if that is not what was returned."""
+    if terminated is True or terminated is False:
+        return terminated
+    if isinstance(terminated, np.bool_ | int | np.integer) and terminated in (0, 1):
+        return bool(terminated)
+    raise TransitionError(
+        "the model's step must return (state, reward, terminated) with terminated True or False, "
+        f"got {brief(terminated)}"
+    )
+
+
+def bad_reward(reward: Any, state: Any, action: int) -> RewardError:
+    """The error for a reward that is NaN or infinite."""
+    return RewardError(
+        f"the model returned the reward {reward!r}; rewards must be finite numbers",
+        state=state,
+        action=action,
+    )
+
+
+def not_deterministic(state: Any, action: int) -> DynamicsError:
+    """The error for an episode that ends now and then."""
+    return DynamicsError(
+        "the episode ended in one try and went on in another, from the same state with the same "
+        "action. Either the step changes the state it is given (platypoos.check_model tells), or "
+        "the dynamics are random: then plan with access=Access.RESET, which plans open loop",
+        state=state,
+        action=action,
+    )
+
+
+def brief(value: Any, limit: int = 200) -> str:
+    """A value in a message, not too long."""
+    text = repr(value)
+    return text if len(text) <= limit else text[:limit] + "…"
+
+
+def located(error: ModelError, state: Any = None, action: Any = None) -> ModelError:
+    """The same error, with the place in its message."""
+    if error.action is None:
+        error.state, error.action = state, action
+    if error.args and "at state" not in str(error.args[0]):
+        place = f" (at state {brief(error.state)}, action {error.action})"
+        error.args = (f"{error.args[0]}{place}",)
+    return error
+
+
+def explained(
+    error: Exception, state: Any, action: Any, result: Any = NOTHING, where: str = ""
+) -> ModelError:
+    """An error that says where the model failed, and how."""
+    place = where or f"state {brief(state)}, action {action}"
+    if result is NOTHING:
+        hint = ""
+        if isinstance(error, TypeError) and "positional argument" in str(error):
+            hint = "; it is called as step(state, action, rng)"
+        return ModelError(
+            f"the model's step raised {type(error).__name__}: {error}{hint} (at {place}); the "
+            "original traceback is above",
+            state=state,
+            action=action,
+        )
+    if isinstance(result, tuple | list) and len(result) == 3:
+        return RewardError(
+            f"the model returned the reward {brief(result[1])} of type "
+            f"{type(result[1]).__name__}; rewards must be finite numbers (at {place})",
+            state=state,
+            action=action,
+        )
+    return TransitionError(
+        f"the model's step must return (state, reward, terminated), got {brief(result)} "
+        f"(at {place})",
+        state=state,
+        action=action,
+    )
