@@ -1,0 +1,27 @@
+"""The README's code runs, and says the truth."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+README = (Path(__file__).parent.parent / "README.md").read_text()
+
+
+def test_every_block_runs():
+    blocks = re.findall(r"```python\n(.*?)```", README, re.DOTALL)
+    assert len(blocks) == 4
+    names: dict[str, object] = {}
+    exec(blocks[0], names)  # noqa: S102
+    plan = names["plan"]
+    assert (plan.action, plan.calls) == (0, 10_000)
+    exec(blocks[1], names)  # noqa: S102
+    assert names["episode"].calls == 20_000
+    exec(blocks[2], names)  # noqa: S102
+    assert names["plan"].actions[:3] == (1, 1, 1)
+    exec(blocks[3], names)  # noqa: S102
+    assert names["plan"].calls <= 1_000
+
+
+def test_no_placeholder_is_left():
+    assert not re.search(r"[A-Z]+_[A-Z]+", README)
