@@ -100,7 +100,7 @@ def test_the_ledger_refuses_before_it_calls():
     counted = Counted(pp.problems.Garnet(10, 2, seed=0), "python")
     tree = make_tree(3)
     set_root(tree)
-    set_node(tree, 1, 0, 0, 0)
+    set_node(tree, 1, 0, 0, 1, 0)
     rng = np.random.default_rng(0)
     ledger = FunctionSimulator(counted.model, 0, 5, rng, pp.Access.RESTORE, tree)
     ledger.evaluate(tree, np.array([1]), np.array([3]))

@@ -198,7 +198,7 @@ class FunctionSimulator(Simulator):
                 state = states[parent]
                 drift = 0.0
                 fresh = pulled == 0
-                ended = not fresh and tree.flags[node] & TERMINAL != 0
+                ended = not fresh and bool(tree.flags[node] & TERMINAL)
                 for extra in range(count):  # noqa: B007  read when a step fails
                     if not left:
                         left = turn()

@@ -99,13 +99,12 @@ def set_root(tree: Tree) -> None:
 
 
 @jitable
-def set_node(tree: Tree, node: int, parent: int, action: int, p_index: int) -> None:
-    """Make ``node`` the child of ``parent`` by ``action``; nothing is known of it yet."""
+def set_node(tree: Tree, node: int, parent: int, action: int, depth: int, p_index: int) -> None:
+    """Make ``node`` the child of ``parent`` by ``action``; its reward is not known yet."""
     tree.parent[node] = parent
     tree.action[node] = action
-    tree.depth[node] = tree.depth[parent] + 1
+    tree.depth[node] = depth
     tree.pulls[node] = 0
-    tree.reward[node] = 0.0
     tree.p_index[node] = p_index
     tree.flags[node] = 0
 

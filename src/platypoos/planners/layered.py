@@ -50,7 +50,7 @@ from platypoos.tree import (
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
 Tickets = NDArray[np.uint64]
-NONE, ONE = np.uint64(0), np.uint64(1)
+NONE, ONE, FEW = np.uint64(0), np.uint64(1), np.uint64(4)
 
 
 class Course(NamedTuple):
@@ -61,7 +61,7 @@ class Course(NamedTuple):
     group_end: Ints  # [p_max + 2] layer nodes of index p are group_end[p + 1]..group_end[p]
     nodes: Ints  # [widest] a request: the nodes to evaluate…
     repeats: Ints  # [widest] …and how often
-    heap: Tickets  # [widest] tickets of the nodes that wait to be opened…
+    pool: Tickets  # [widest] tickets of the nodes that wait to be opened…
     keys: Floats  # [widest] …and their û
     power: Floats  # [depth] γ^t
     root_evaluations: int
@@ -143,7 +143,7 @@ def borrow_scratch(schedule: Schedule) -> tuple[Course, Ballot]:
         group_end=np.empty(schedule.p_max + 2, np.int64),
         nodes=np.empty(size, np.int64),
         repeats=np.empty(size, np.int64),
-        heap=np.empty(size, np.uint64),
+        pool=np.empty(size, np.uint64),
         keys=np.empty(size),
         power=schedule.power,
         root_evaluations=schedule.root_evaluations,
@@ -189,7 +189,8 @@ def open_root(tree: Tree, course: Course, num_actions: int) -> int:
     set_root(tree)
     tree.flags[ROOT] = OPENED
     for action in range(num_actions):
-        set_node(tree, 1 + action, ROOT, action, p_max)
+        set_node(tree, 1 + action, ROOT, action, 1, p_max)
+        tree.reward[1 + action] = 0.0
         course.nodes[action] = 1 + action
         course.repeats[action] = course.root_evaluations
     tree.size[0] = 1 + num_actions
@@ -205,35 +206,41 @@ def open_layer(tree: Tree, course: Course, num_actions: int, tie_seed: int, laye
 
     For p from p_max down to 0: of the nodes of index ≥ p that are not open yet, the k(h, p) with
     the largest û. The layer lists its nodes by decreasing index, so each p adds a stretch of it
-    to a heap and takes the best from the top.
+    to a pool and takes the best.
     """
     group_end = course.group_end
     p_max = len(group_end) - 2
     start = group_end[p_max + 1]
     update_values(tree, course, start, group_end[0])
-    size = NONE  # of the heap
+    size = NONE  # of the pool
     asked = 0
     done = p_max + 1  # for indices from here up, group_end is that of the next layer
     next_start = tree.size[0]
+    depth = tree.depth[next_start - 1] + 1
     for row in range(course.layers[layer], course.layers[layer + 1]):
         p = course.rows[row, INDEX]
         evaluations = course.rows[row, EVALUATIONS]
         end = group_end[p]
         for node in range(start, end):
             if tree.flags[node] & TERMINAL == 0:
-                entry = ticket(tie_seed, node)
-                rise(course.keys, course.heap, size, tree.value[node], entry)
+                course.keys[size] = tree.value[node]
+                course.pool[size] = ticket(tie_seed, node)
                 size += ONE
         start = end
         for q in range(p + 1, done):  # indices that open nothing
             group_end[q] = next_start + asked
-        for _ in range(min(int(size), course.rows[row, QUOTA])):
-            node = int(take_best(course.keys, course.heap, size) & NODE_BITS)
+        count = np.uint64(min(int(size), course.rows[row, QUOTA]))
+        if count < size:
+            move_best_to_end(course.keys, course.pool, size, count)
+        for _ in range(count):
             size -= ONE
-            tree.flags[node] |= OPENED
+            node = int(course.pool[size] & NODE_BITS)
+            tree.flags[node] = OPENED  # it is not terminal
             for action in range(num_actions):
                 child = next_start + asked
-                set_node(tree, child, node, action, p)
+                set_node(tree, child, node, action, depth, p)
+                if evaluations == 0:  # walks to the leaves will give it samples
+                    tree.reward[child] = 0.0
                 course.nodes[asked] = child
                 course.repeats[asked] = evaluations
                 asked += 1
@@ -261,45 +268,53 @@ def update_values(tree: Tree, course: Course, start: int, end: int) -> None:
 
 
 @inlined
-def rise(keys: Floats, heap: Tickets, gap: np.uint64, key: float, entry: np.uint64) -> None:
-    """Let an entry rise from a gap in the heap to its place; the best is on top.
+def move_best_to_end(keys: Floats, pool: Tickets, size: np.uint64, count: np.uint64) -> None:
+    """Move the ``count`` best of the first ``size`` entries behind the others.
 
     Places are unsigned: compiled code need not look whether they count from the end.
     """
-    at = gap
-    while at > NONE:
-        above = (at - ONE) >> ONE
-        if key < keys[above] or (key == keys[above] and entry < heap[above]):
-            break
-        keys[at] = keys[above]
-        heap[at] = heap[above]
-        at = above
-    keys[at] = key
-    heap[at] = entry
+    if count > FEW:
+        quickselect(keys, pool, size, count)
+        return
+    for taken in range(count):
+        last = size - ONE - taken
+        best: Any = last
+        key, entry = keys[last], pool[last]
+        for i in range(NONE, last):
+            if keys[i] > key or (keys[i] == key and pool[i] > entry):
+                best, key, entry = i, keys[i], pool[i]
+        keys[best], pool[best] = keys[last], pool[last]
+        keys[last], pool[last] = key, entry
 
 
 @inlined
-def take_best(keys: Floats, heap: Tickets, size: np.uint64) -> np.uint64:
-    """Take the best of so many entries from the heap.
-
-    The gap sinks to the bottom along the better children, and the last entry rises from there:
-    half the comparisons of the usual way, and none that the processor must guess.
-    """
-    best: np.uint64 = heap[NONE]
-    last = size - ONE
-    gap, child = NONE, ONE
-    while child + ONE < last:
-        if keys[child] == keys[child + ONE]:
-            child += np.uint64(heap[child + ONE] > heap[child])
+def quickselect(keys: Floats, pool: Tickets, size: np.uint64, count: np.uint64) -> None:
+    """As ``move_best_to_end``, in time proportional to the size."""
+    low, high, cut = NONE, size, size - count  # the cut is among the entries low..high
+    while high - low > ONE:
+        last = high - ONE
+        pivot = (low + high) >> ONE  # the median of three
+        if (keys[low] < keys[pivot]) != (keys[low] < keys[last]):
+            pivot = low
+        elif (keys[last] < keys[low]) != (keys[last] < keys[pivot]):
+            pivot = last
+        key, entry = keys[pivot], pool[pivot]
+        keys[pivot], pool[pivot] = keys[last], pool[last]
+        at = low  # entries before it are worse than the pivot
+        for i in range(low, last):
+            other_key, other = keys[i], pool[i]
+            worse = np.uint64(other_key < key)
+            if other_key == key:
+                worse = np.uint64(other < entry)
+            # Swapped in any case: no branch that the processor would have to guess.
+            keys[i], pool[i] = keys[at], pool[at]
+            keys[at], pool[at] = other_key, other
+            at += worse
+        keys[last], pool[last] = keys[at], pool[at]
+        keys[at], pool[at] = key, entry
+        if at < cut:
+            low = at + ONE
         else:
-            child += np.uint64(keys[child + ONE] > keys[child])
-        keys[gap] = keys[child]
-        heap[gap] = heap[child]
-        gap = child
-        child = gap + gap + ONE
-    if child < last:
-        keys[gap] = keys[child]
-        heap[gap] = heap[child]
-        gap = child
-    rise(keys, heap, gap, keys[last], heap[last])
-    return best
+            high = at
+        if at == cut:
+            break

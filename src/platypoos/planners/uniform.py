@@ -135,7 +135,7 @@ def make_chains(tree: Tree, sequences: int, depth: int, num_actions: int) -> Non
         for i in range(sequences):
             node = 1 + h * sequences + i
             parent = ROOT if h == 0 else node - sequences
-            set_node(tree, node, parent, i // digit % num_actions, 0)
+            set_node(tree, node, parent, i // digit % num_actions, h + 1, 0)
     tree.size[0] = 1 + depth * sequences
 
 

@@ -20,6 +20,7 @@ class Ballot(NamedTuple):
     """The cross-validation of a schedule and its scratch memory, as compiled code reads them."""
 
     candidates: Ints  # [p_max + 1] for each p, the node to validate
+    tickets: NDArray[np.uint64]  # [p_max + 1] their tickets, for ties
     finalists: Ints  # [p_max + 1] the distinct ones
     shares: Ints  # [p_max + 1] calls beyond Figure 3's for each of them
     weights: Floats  # [p_max + 1] what the shares are proportional to
@@ -40,6 +41,7 @@ def make_ballot(schedule: Schedule) -> Ballot:
     levels = schedule.p_max + 1
     return Ballot(
         candidates=np.empty(levels, np.int64),
+        tickets=np.empty(levels, np.uint64),
         finalists=np.empty(levels, np.int64),
         shares=np.empty(levels, np.int64),
         weights=np.empty(levels),
@@ -72,7 +74,7 @@ def find_candidates(tree: Tree, ballot: Ballot, floor: float, tie_seed: int) -> 
             ended |= tree.flags[node] & TERMINAL
         if ended:
             floor = min(floor, 0.0)
-    candidates, best = ballot.candidates, ballot.weights
+    candidates, best, tickets = ballot.candidates, ballot.weights, ballot.tickets
     for p in range(len(candidates)):
         candidates[p] = ROOT
         best[p] = -np.inf
@@ -88,18 +90,17 @@ def find_candidates(tree: Tree, ballot: Ballot, floor: float, tie_seed: int) -> 
             value -= weight * ballot.gamma * floor / (1.0 - ballot.gamma)
         tree.value[node] = value
         p = tree.p_index[node]
-        if value >= best[p] and (
-            value > best[p] or ticket(tie_seed, node) > ticket(tie_seed, candidates[p])
-        ):
-            candidates[p] = node
-            best[p] = value
+        if value >= best[p]:
+            entry = ticket(tie_seed, node)
+            if value > best[p] or entry > tickets[p]:
+                candidates[p] = node
+                best[p] = value
+                tickets[p] = entry
     for p in range(len(candidates) - 2, -1, -1):
-        above = candidates[p + 1]
-        if best[p + 1] > best[p] or (
-            best[p + 1] == best[p] and ticket(tie_seed, above) > ticket(tie_seed, candidates[p])
-        ):
-            candidates[p] = above
+        if best[p + 1] > best[p] or (best[p + 1] == best[p] and tickets[p + 1] > tickets[p]):
+            candidates[p] = candidates[p + 1]
             best[p] = best[p + 1]
+            tickets[p] = tickets[p + 1]
     return floor
 
 
