@@ -16,7 +16,7 @@ from platypoos.plan import Plan
 from platypoos.problems import SwitchChain, simple_regret
 from platypoos.tree import OPENED
 
-CARTPOLE_STEPS, CARTPOLE_BUDGET, CARTPOLE_DISCOUNT = 200, 1_000, 0.85
+CARTPOLE_STEPS, CARTPOLE_BUDGET, CARTPOLE_DISCOUNT = 200, 3_000, 0.8
 
 
 def run(out: Path) -> None:
