@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from typing import Any
 
 import numpy as np
@@ -102,7 +103,7 @@ class Streams:
         return self._units
 
 
-class Simulator:
+class Simulator(ABC):
     """The ledger of one plan with a Python model.
 
     Every call of the model goes through ``evaluate``. A request that could exceed the budget is
@@ -148,11 +149,13 @@ class Simulator:
                 f"{self.budget} are spent"
             )
 
+    @abstractmethod
     def _query(self, tree: Tree, nodes: Nodes, repeats: Nodes) -> None:
-        raise NotImplementedError
+        """Evaluate nodes from their parents' stored states (RESTORE)."""
 
+    @abstractmethod
     def _walk(self, tree: Tree, nodes: Nodes, repeats: Nodes) -> None:
-        raise NotImplementedError
+        """Evaluate nodes by trajectories from the root; every prefix gets its sample (RESET)."""
 
 
 class FunctionSimulator(Simulator):
