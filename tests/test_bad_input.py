@@ -22,7 +22,7 @@ def idle_kernel(state, action, params, rng, next_state):
 PLANNERS = [pp.PlaTyPOOS, pp.SequOOL, pp.StroquOOL, pp.Uniform]
 
 
-@pytest.mark.parametrize("discount", [1.0, -0.1, 2, math.nan, "high", None])
+@pytest.mark.parametrize("discount", [1.0, -0.1, 2, math.nan, "high", "0.9", None])
 @pytest.mark.parametrize("make", PLANNERS)
 def test_discount(make, discount):
     with pytest.raises(pp.InvalidArgument, match=r"discount must be .*\[0, 1\)") as caught:

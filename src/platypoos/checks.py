@@ -42,10 +42,9 @@ def missing_from(model: Any) -> str:
 
 def check_discount(discount: object) -> float:
     """The discount as a float in [0, 1), or an error that names it."""
-    try:
-        value = float(discount)  # type: ignore[arg-type]
-    except (TypeError, ValueError):
-        raise InvalidArgument(f"discount must be a number in [0, 1), got {discount!r}") from None
+    if not isinstance(discount, int | float | np.number):
+        raise InvalidArgument(f"discount must be a number in [0, 1), got {discount!r}")
+    value = float(discount)
     if not 0.0 <= value < 1.0:
         raise InvalidArgument(
             f"discount must be in [0, 1), got {discount!r}; for undiscounted problems use a "
