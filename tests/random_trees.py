@@ -10,6 +10,13 @@ import numpy as np
 import platypoos as pp
 
 Node = tuple[int, ...]
+PLANNERS = [
+    pp.PlaTyPOOS,
+    pp.SequOOL,
+    pp.StroquOOL,
+    pp.Uniform,
+    lambda discount: pp.Uniform(discount, share=False),
+]
 
 
 class RandomTree:

@@ -4,17 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from random_trees import PLANNERS
 
 import platypoos as pp
 from platypoos.tree import TERMINAL
 
-PLANNERS = [
-    pp.PlaTyPOOS,
-    pp.SequOOL,
-    pp.StroquOOL,
-    pp.Uniform,
-    lambda discount: pp.Uniform(discount, share=False),
-]
 every_planner = pytest.mark.parametrize(
     "make", PLANNERS, ids=["platypoos", "sequool", "stroquool", "uniform", "naive"]
 )

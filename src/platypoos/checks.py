@@ -6,6 +6,7 @@ import operator
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from platypoos.errors import InvalidArgument
 from platypoos.models.base import Access
@@ -95,3 +96,23 @@ def access_of(model: Any, asked: Access | str | None = None) -> Access:
             "Access.RESTORE; leave access out, or give the model a way to restore its states"
         )
     return access
+
+
+def check_floor(reward_floor: float | None) -> float:
+    """The reward floor as planners compute with it: NaN for None, the smallest reward seen."""
+    if reward_floor is None:
+        return float("nan")
+    if not np.isfinite(reward_floor):
+        raise InvalidArgument(f"reward_floor must be a finite number or None, got {reward_floor!r}")
+    return float(reward_floor)
+
+
+def check_state(state: Any, usual: NDArray[Any]) -> NDArray[Any]:
+    """A state as an array like a model's usual ones, or an error if it does not fit."""
+    given = np.asarray(state)
+    if given.shape != usual.shape or not np.can_cast(given.dtype, usual.dtype, "same_kind"):
+        raise InvalidArgument(
+            f"state must be of the shape {usual.shape} and type {usual.dtype} of the model's "
+            f"initial_state, got shape {given.shape}, type {given.dtype}"
+        )
+    return given.astype(usual.dtype)

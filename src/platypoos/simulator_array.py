@@ -8,7 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from platypoos.blame import bad_reward, explained, located, not_deterministic
-from platypoos.errors import InvalidArgument, ModelError
+from platypoos.checks import check_state
+from platypoos.errors import ModelError
 from platypoos.models.array import ArrayModel
 from platypoos.simulator import Nodes, Simulator
 from platypoos.tree import ROOT, TERMINAL, Tree
@@ -22,14 +23,7 @@ class ArraySimulator(Simulator):
     def __init__(self, *args: Any) -> None:
         super().__init__(*args)
         self.model: ArrayModel
-        usual = np.asarray(self.model.initial_state)
-        root = np.asarray(self.root_state)
-        if root.shape != usual.shape or not np.can_cast(root.dtype, usual.dtype, "same_kind"):
-            raise InvalidArgument(
-                f"state must be of the shape {usual.shape} and type {usual.dtype} of the model's "
-                f"initial_state, got shape {root.shape}, type {root.dtype}"
-            )
-        root = root.astype(usual.dtype)
+        root = check_state(self.root_state, np.asarray(self.model.initial_state))
         self.states = np.empty((len(self.tree.parent), *root.shape), root.dtype)
         self.states[ROOT] = root
 

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from platypoos._jit import borrow_row, entry_point, inlined, jit, jit_uncached, overload
 from platypoos.blame import bad_reward, explained, located, not_deterministic
+from platypoos.checks import check_state
 from platypoos.errors import BudgetExceeded, InvalidArgument, ModelError, PlatypoosError
 from platypoos.models.base import Access
 from platypoos.models.compiled import CompiledModel
@@ -55,17 +56,11 @@ class CompiledSimulator:
         self.access = access
         root = model.initial_state
         if state is not root:
-            given = np.asarray(state)
-            if given.shape != root.shape or not np.can_cast(given.dtype, root.dtype, "same_kind"):
-                raise InvalidArgument(
-                    f"state must be of the shape {root.shape} and type {root.dtype} of the "
-                    f"model's initial_state, got shape {given.shape}, type {given.dtype}"
-                )
-            root = given
+            root = check_state(state, root)
         reset = access is Access.RESET
         capacity = len(tree.parent)
         # One state per node, and two rows to work with.
-        states = np.empty(((1 if reset else capacity) + 2, len(root)), model.initial_state.dtype)
+        states = np.empty(((1 if reset else capacity) + 2, len(root)), root.dtype)
         states[ROOT] = root
         self.machine = Machine(
             kernel=model.kernel,

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from platypoos._jit import inlined, jit, jitable
-from platypoos.checks import access_of, check_budget, check_num_actions
+from platypoos.checks import access_of, check_budget, check_floor, check_num_actions
 from platypoos.errors import InvalidArgument
 from platypoos.models.base import Access
 from platypoos.plan import Plan
@@ -80,10 +80,7 @@ class LayeredPlanner(Planner):
         super().__post_init__()
         if self.budget_use not in {"full", "paper"}:
             raise InvalidArgument(f'budget_use must be "full" or "paper", got {self.budget_use!r}')
-        if self.reward_floor is not None and not np.isfinite(self.reward_floor):
-            raise InvalidArgument(
-                f"reward_floor must be a finite number or None, got {self.reward_floor!r}"
-            )
+        check_floor(self.reward_floor)
 
     def schedule(
         self, budget: int, num_actions: int, access: Access | str = Access.RESTORE
@@ -105,7 +102,7 @@ def run_schedule(task: Task, schedule: Schedule, reward_floor: float | None) -> 
     """Run a schedule on a model."""
     sim, tree = task.begin(schedule.num_nodes)
     course, ballot = borrow_scratch(schedule)
-    given_floor = np.nan if reward_floor is None else float(reward_floor)
+    given_floor = check_floor(reward_floor)
     node, action, index, value, floor = run(
         sim, tree, course, ballot, task.num_actions, given_floor, task.tie_seed()
     )

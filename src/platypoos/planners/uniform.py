@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from platypoos import schedules
 from platypoos._jit import jit
-from platypoos.errors import InvalidArgument
+from platypoos.checks import check_floor
 from platypoos.models.base import Access
 from platypoos.plan import Plan
 from platypoos.planners.base import Planner, Task
@@ -55,10 +55,7 @@ class Uniform(Planner):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self.reward_floor is not None and not np.isfinite(self.reward_floor):
-            raise InvalidArgument(
-                f"reward_floor must be a finite number or None, got {self.reward_floor!r}"
-            )
+        check_floor(self.reward_floor)
 
     def schedule(
         self, budget: int, num_actions: int, access: Access | str = Access.RESTORE
@@ -82,7 +79,7 @@ class Uniform(Planner):
         repeats = np.full(sequences, rounds, np.int64)
         repeats[task.rng.permutation(sequences)[:left]] += 1
         reset = task.access is Access.RESET
-        given_floor = np.nan if self.reward_floor is None else float(self.reward_floor)
+        given_floor = check_floor(self.reward_floor)
         node, action, value, floor = run_chains(
             sim, tree, repeats, depth, num_actions, self.discount, reset, given_floor, seed
         )
