@@ -5,10 +5,12 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from dataclasses import MISSING
 
 import pytest
 
-from platypoos.cli import PLANNERS, PROBLEMS, main
+import platypoos as pp
+from platypoos.cli import PROBLEMS, main, parameters
 
 
 def test_plan_prints_the_decision_and_why(capsys):
@@ -31,15 +33,60 @@ def test_plan_as_json(capsys):
     assert result["simple_regret"] == 0
 
 
+REQUIRED = {"reward_max": 10, "scale": 10, "horizon": 8, "depth": 4, "noise": 1, "epsilon": 2}
+
+
 @pytest.mark.parametrize("problem", PROBLEMS)
-@pytest.mark.parametrize("planner", PLANNERS)
+@pytest.mark.parametrize("planner", pp.planners.available())
 @pytest.mark.parametrize("access", ["restore", "reset"])
 def test_every_planner_on_every_problem(problem, planner, access, capsys):
+    fields = parameters(pp.planners.available()[planner])
+    needed = [key for key, field in fields.items() if field.default is MISSING]
+    settings = [part for key in needed for part in ("--set", f"{key}={REQUIRED[key]}")]
     arguments = ["plan", "--problem", problem, "--planner", planner, "--access", access]
-    assert main([*arguments, "--budget", "200", "--schedule"]) == 0
+    assert main([*arguments, *settings, "--budget", "200"]) == 0
     out = capsys.readouterr().out
     assert "decision: " in out
-    assert "h_max" in out
+    assert "of 200" in out
+    if planner in {"trailblazer", "stop"}:
+        assert "not reached within 200 calls" in out
+    scheduled = planner in {"platypoos", "sequool", "stroquool", "uniform"}
+    assert main([*arguments, *settings, "--budget", "200", "--schedule"]) == (0 if scheduled else 2)
+    captured = capsys.readouterr()
+    assert "h_max" in captured.out if scheduled else "has no schedule" in captured.err
+    if needed:
+        assert main(arguments) == 2
+        assert f"--set {needed[0]}=" in capsys.readouterr().err
+
+
+def test_the_planners_are_listed(capsys):
+    assert main(["planners"]) == 0
+    out = capsys.readouterr().out
+    for name, kind in pp.planners.available().items():
+        assert f"{name}: " in out
+        assert kind.needs in out
+        assert kind.citation in out
+    assert main(["planners", "--json"]) == 0
+    rows = json.loads(capsys.readouterr().out)
+    assert len(rows) == 20
+    olop = next(row for row in rows if row["planner"] == "olop")
+    assert olop["parameters"] == {"reward_max": "required", "reward_min": 0.0, "noise": None}
+    assert olop["access"] == ["restore", "reset"]
+
+
+def test_settings(capsys):
+    assert main(["plan", "--planner", "olop", "--set", "reward_max=130", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["calls"] == 957
+    assert main(["plan", "--planner", "uniform", "--set", "share=false"]) == 0
+    capsys.readouterr()
+    for setting, message in [
+        ("reward_mx=130", "has no parameter 'reward_mx'; it takes: reward_max, reward_min, noise"),
+        ("130", "NAME=VALUE, got '130'"),
+        ("reward_max=much", "reward_max must be a finite number above 0, got 'much'"),
+        ("noise=1", "olop needs reward range, noise range (may be wrong): pass --set reward_max="),
+    ]:
+        assert main(["plan", "--planner", "olop", "--set", setting]) == 2
+        assert message in capsys.readouterr().err
 
 
 def test_the_schedule_as_json(capsys):

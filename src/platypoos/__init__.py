@@ -6,7 +6,7 @@
 0
 """
 
-from platypoos import problems, schedules
+from platypoos import planners, problems, schedules
 from platypoos.control import Episode, control, plan
 from platypoos.errors import (
     BudgetExceeded,
@@ -23,17 +23,44 @@ from platypoos.models.check import ModelReport, check_model
 from platypoos.models.compiled import CompiledModel
 from platypoos.models.function import FunctionModel
 from platypoos.plan import Plan
-from platypoos.planners.base import Planner
-from platypoos.planners.platypoos import PlaTyPOOS
-from platypoos.planners.sequool import SequOOL
-from platypoos.planners.stroquool import StroquOOL
-from platypoos.planners.uniform import Uniform
+from platypoos.planners import (
+    BAIMCTS,
+    BRUE,
+    HOO,
+    KLOLOP,
+    OLOP,
+    OPD,
+    OPMDP,
+    SOO,
+    UCT,
+    OneStep,
+    Planner,
+    PlaTyPOOS,
+    PolynomialUCT,
+    Random,
+    SequentialHalving,
+    SequOOL,
+    StOP,
+    StoSOO,
+    StroquOOL,
+    TrailBlazer,
+    Uniform,
+)
 from platypoos.problems import simple_regret
 from platypoos.tree import Tree
 
 __version__ = "0.1.0"
 
 __all__ = [
+    "BAIMCTS",
+    "BRUE",
+    "HOO",
+    "KLOLOP",
+    "OLOP",
+    "OPD",
+    "OPMDP",
+    "SOO",
+    "UCT",
     "Access",
     "ArrayModel",
     "BudgetExceeded",
@@ -45,13 +72,20 @@ __all__ = [
     "Model",
     "ModelError",
     "ModelReport",
+    "OneStep",
     "PlaTyPOOS",
     "Plan",
     "Planner",
     "PlatypoosError",
+    "PolynomialUCT",
+    "Random",
     "RewardError",
     "SequOOL",
+    "SequentialHalving",
+    "StOP",
+    "StoSOO",
     "StroquOOL",
+    "TrailBlazer",
     "Transition",
     "TransitionError",
     "Tree",
@@ -59,6 +93,7 @@ __all__ = [
     "check_model",
     "control",
     "plan",
+    "planners",
     "problems",
     "schedules",
     "simple_regret",

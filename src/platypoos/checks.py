@@ -107,6 +107,43 @@ def check_floor(reward_floor: float | None) -> float:
     return float(reward_floor)
 
 
+def check_number(
+    name: str,
+    value: object,
+    *,
+    above: float | None = None,
+    least: float | None = None,
+    below: float | None = None,
+) -> float:
+    """A finite number within limits, or an error that names it and them."""
+    limits = []
+    fits = isinstance(value, int | float | np.number) and not isinstance(value, bool)
+    number = float(value) if fits else float("nan")  # type: ignore[arg-type]
+    fits = fits and bool(np.isfinite(number))
+    if above is not None:
+        limits.append(f"above {above:g}")
+        fits = fits and number > above
+    if least is not None:
+        limits.append(f"of at least {least:g}")
+        fits = fits and number >= least
+    if below is not None:
+        limits.append(f"below {below:g}")
+        fits = fits and number < below
+    if not fits:
+        wanted = " and ".join(limits)
+        raise InvalidArgument(
+            f"{name} must be a finite number {wanted}".rstrip() + f", got {value!r}"
+        )
+    return number
+
+
+def check_count(name: str, value: object) -> int:
+    """A whole number of at least 1, or an error that names it."""
+    if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < 1:
+        raise InvalidArgument(f"{name} must be a whole number of at least 1, got {value!r}")
+    return int(value)
+
+
 def check_state(state: Any, usual: NDArray[Any]) -> NDArray[Any]:
     """A state as an array like a model's usual ones, or an error if it does not fit."""
     given = np.asarray(state)

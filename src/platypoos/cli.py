@@ -3,22 +3,20 @@
 from __future__ import annotations
 
 import argparse
+import dataclasses
 import json
 import math
+import os
 import sys
 from collections.abc import Callable, Sequence
-from functools import partial
 from pathlib import Path
 from typing import Any
 
 from platypoos import __version__, problems
 from platypoos.control import plan
-from platypoos.errors import PlatypoosError
+from platypoos.errors import InvalidArgument, PlatypoosError
 from platypoos.plan import Plan
-from platypoos.planners.platypoos import PlaTyPOOS
-from platypoos.planners.sequool import SequOOL
-from platypoos.planners.stroquool import StroquOOL
-from platypoos.planners.uniform import Uniform
+from platypoos.planners import Planner, available
 from platypoos.problems import Problem, simple_regret
 
 PROBLEMS: dict[str, tuple[Callable[..., Problem], tuple[str, ...]]] = {
@@ -26,13 +24,6 @@ PROBLEMS: dict[str, tuple[Callable[..., Problem], tuple[str, ...]]] = {
     "garnet": (problems.Garnet, ()),
     "grid": (problems.Grid, ("up", "right", "down", "left")),
     "battery": (problems.Battery, ("wait", "buy", "sell")),
-}
-PLANNERS: dict[str, Callable[..., Any]] = {
-    "platypoos": PlaTyPOOS,
-    "sequool": SequOOL,
-    "stroquool": StroquOOL,
-    "uniform": Uniform,
-    "uniform-naive": partial(Uniform, share=False),
 }
 COMPILE_FROM = 20_000
 """Budgets from here on are planned in machine code; below, compiling takes longer than it saves."""
@@ -42,7 +33,9 @@ examples:
   platypoos plan                                     the paper's problem, 1,000 calls
   platypoos plan --noise 10 --budget 10000 --seed 1
   platypoos plan --problem grid --planner sequool --budget 5000
+  platypoos plan --planner olop --set reward_max=130 --set noise=10 --noise 10
   platypoos plan --problem battery --access reset --json
+  platypoos planners                                 all planners and what they need
 """
 
 
@@ -55,6 +48,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     except PlatypoosError as error:
         print(f"platypoos: {error}", file=sys.stderr)
         return 2
+    except BrokenPipeError:  # the reader of our output has gone, as in "platypoos planners | head"
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 1
     except OSError as error:
         print(f"platypoos: {error}", file=sys.stderr)
         return 2
@@ -83,7 +79,20 @@ def _parser() -> argparse.ArgumentParser:
         formatter_class=raw,
     )
     one.add_argument("--problem", choices=sorted(PROBLEMS), default="switch-chain")
-    one.add_argument("--planner", choices=sorted(PLANNERS), default="platypoos")
+    one.add_argument(
+        "--planner",
+        choices=list(available()),
+        default="platypoos",
+        metavar="PLANNER",
+        help="see 'platypoos planners' (%(default)s)",
+    )
+    one.add_argument(
+        "--set",
+        action="append",
+        default=[],
+        metavar="NAME=VALUE",
+        help="a parameter of the planner, such as reward_max=130; can be repeated",
+    )
     one.add_argument(
         "--budget", type=int, default=1000, help="calls of the simulator (%(default)s)"
     )
@@ -95,6 +104,14 @@ def _parser() -> argparse.ArgumentParser:
     one.add_argument("--json", action="store_true", help="print JSON instead of a table")
     one.set_defaults(run=_plan)
 
+    every = commands.add_parser(
+        "planners",
+        help="list the planners and what each needs to know",
+        description="List the planners: what each needs to know, its parameters and reference.",
+    )
+    every.add_argument("--json", action="store_true", help="print JSON instead of a table")
+    every.set_defaults(run=_planners)
+
     demo = commands.add_parser(
         "demo",
         help="plan on the paper's problem and on CartPole, and save a picture",
@@ -105,10 +122,82 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
+def make_planner(name: str, discount: float, settings: Sequence[str]) -> Planner:
+    """A planner from its name and ``name=value`` settings."""
+    kind = available()[name]
+    fields = parameters(kind)
+    chosen: dict[str, Any] = {}
+    for setting in settings:
+        key, equals, value = setting.partition("=")
+        if not equals:
+            raise InvalidArgument(f"--set takes NAME=VALUE, got {setting!r}")
+        if key not in fields:
+            takes = ", ".join(fields) if fields else "none"
+            raise InvalidArgument(f"{name} has no parameter {key!r}; it takes: {takes}")
+        chosen[key] = _parsed(value)
+    missing = [key for key, field in fields.items() if _required(field) and key not in chosen]
+    if missing:
+        sets = " ".join(f"--set {key}=…" for key in missing)
+        raise InvalidArgument(f"{name} needs {kind.needs}: pass {sets}")
+    return kind(discount=discount, **chosen)
+
+
+def parameters(kind: type[Planner]) -> dict[str, dataclasses.Field[Any]]:
+    """The parameters of a planner beside the discount."""
+    return {field.name: field for field in dataclasses.fields(kind) if field.name != "discount"}
+
+
+def _required(field: dataclasses.Field[Any]) -> bool:
+    return field.default is dataclasses.MISSING
+
+
+def _parsed(value: str) -> Any:
+    """A number, true, false or none, else the text itself; the planner checks it."""
+    words = {"true": True, "false": False, "none": None}
+    if value.lower() in words:
+        return words[value.lower()]
+    for kind in (int, float):
+        try:
+            return kind(value)
+        except ValueError:
+            continue
+    return value
+
+
+def _planners(args: argparse.Namespace) -> None:
+    table: list[dict[str, Any]] = [
+        {
+            "planner": name,
+            "needs": kind.needs,
+            "parameters": {
+                key: "required" if _required(field) else field.default
+                for key, field in parameters(kind).items()
+            },
+            "access": [access.value for access in kind.access],
+            "reference": kind.citation,
+            "summary": (kind.__doc__ or "").split("\n", 1)[0],
+        }
+        for name, kind in available().items()
+    ]
+    if args.json:
+        print(json.dumps(table))
+        return
+    for row in table:
+        print(f"{row['planner']}: {row['summary']}")
+        print(f"    needs: {row['needs']}; access: {', '.join(row['access'])}")
+        settings = [
+            key if value == "required" else f"[{key}={value}]"
+            for key, value in row["parameters"].items()
+        ]
+        if settings:
+            print(f"    --set: {' '.join(settings)}")
+        print(f"    reference: {row['reference']}")
+
+
 def _plan(args: argparse.Namespace) -> None:
     make_problem, names = PROBLEMS[args.problem]
     problem = make_problem() if args.noise is None else make_problem(noise=args.noise)
-    planner = PLANNERS[args.planner](discount=args.discount)
+    planner = make_planner(args.planner, args.discount, args.set)
     model = problem.compiled() if args.budget >= COMPILE_FROM else problem
     found = plan(model, planner=planner, budget=args.budget, seed=args.seed, access=args.access)
     regret = simple_regret(problem, found)
@@ -117,6 +206,11 @@ def _plan(args: argparse.Namespace) -> None:
     ]
     schedule = None
     if args.schedule:
+        if not hasattr(planner, "schedule"):
+            raise InvalidArgument(
+                f"{args.planner} has no schedule: what it opens depends on the rewards; leave out "
+                "--schedule"
+            )
         schedule = planner.schedule(args.budget, problem.num_actions, args.access)
     if args.json:
         result = _as_json(args, problem, found, labels, regret)
@@ -153,6 +247,9 @@ def explain(found: Plan, labels: Sequence[str]) -> str:
         f"best sequence: {sequence}{more} ({len(found.actions)} steps)",
         f"depth reached: {found.depth}, calls used: {found.calls} of {found.budget}",
     ]
+    if found.reached is not None:
+        within = "reached" if found.reached else "not reached"
+        lines.append(f"the accuracy asked for was {within} within {found.budget} calls")
     return "\n".join(lines)
 
 
@@ -177,6 +274,7 @@ def _as_json(
         "depth": found.depth,
         "calls": found.calls,
         "budget": found.budget,
+        "reached": found.reached,
         "optimal_values": problem.action_values(found.state, found.discount).tolist(),
         "simple_regret": regret,
     }

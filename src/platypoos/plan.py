@@ -18,7 +18,8 @@ class Plan:
 
     Values are discounted sums of mean rewards along a sequence of actions; what comes after a
     sequence is counted at the reward floor (the smallest mean reward seen, unless the planner
-    was told another), and at 0 after a terminal state.
+    was told another), and at 0 after a terminal state. Planners that average over walks (such
+    as UCT) count nothing after their horizon.
     """
 
     action: int
@@ -38,6 +39,10 @@ class Plan:
     """Nodes of at least this index are compared for ``action_values``."""
     reward_floor: float = field(repr=False)
     tree: Tree = field(repr=False)
+    estimates: NDArray[np.float64] | None = field(default=None, repr=False)
+    """The planner's own values of the first actions, if it has some."""
+    reached: bool | None = None
+    """Whether the accuracy that was asked for was reached within the budget; None if none was."""
 
     @cached_property
     def actions(self) -> tuple[int, ...]:
@@ -53,9 +58,12 @@ class Plan:
     def action_values(self) -> NDArray[np.float64]:
         """Value of each first action.
 
-        Of the recommended one, ``value``; of each other one, its best sequence among those that
-        were evaluated at least as carefully. NaN if there is none.
+        The planner's own estimates if it has some. Else of the recommended one, ``value``, and of
+        each other one, its best sequence among those that were evaluated at least as carefully.
+        NaN if there is none.
         """
+        if self.estimates is not None:
+            return self.estimates
         tree, size = self.tree, self.tree.num_nodes
         discounted = np.zeros(size)
         first = np.full(size, -1)

@@ -16,13 +16,14 @@ from platypoos.blame import (
     located,
     not_deterministic,
 )
-from platypoos.errors import BudgetExceeded, InvalidArgument, ModelError
+from platypoos.errors import BudgetExceeded, InvalidArgument, ModelError, TransitionError
 from platypoos.models.base import Access
 from platypoos.models.function import FunctionModel
 from platypoos.tree import ROOT, TERMINAL, Tree
 
 Seed = int | np.random.SeedSequence | np.random.Generator | None
 Nodes = NDArray[np.int64]
+Floats = NDArray[np.float64]
 _INF = float("inf")
 _WORD = 16  # bytes of a stream's state
 CALLS_PER_STREAM = 64
@@ -59,6 +60,16 @@ def evaluate(sim: Any, tree: Tree, nodes: Nodes, repeats: Nodes) -> bool:
     """
     sim.evaluate(tree, nodes, repeats)
     return True
+
+
+def play(sim: Any, tree: Tree, path: Nodes, rewards: Floats) -> int:
+    """Walk from the root along the nodes of ``path``, a call each; every sample goes into the tree.
+
+    ``rewards`` receives the samples of this walk. Returns how many nodes of the path have got
+    one: all of them, unless the episode ends on the way (then the nodes behind are new ones).
+    Inside compiled planners it returns -1 when the model failed.
+    """
+    return int(sim.play(tree, path, rewards))
 
 
 def calls_made(sim: Any) -> int:
@@ -125,6 +136,7 @@ class Simulator(ABC):
         self.access = access
         self.tree = tree
         self.root_state = state
+        self.states: Any = []
         self._streams = Streams(rng, getattr(model, "calls_per_stream", CALLS_PER_STREAM))
 
     def evaluate(self, tree: Tree, nodes: Nodes, repeats: Nodes) -> None:
@@ -137,9 +149,56 @@ class Simulator(ABC):
                 if len(asked):
                     self._walk(tree, nodes[asked], repeats[asked])
         except ModelError as error:
-            error.calls = self.calls
-            error.tree = tree.trimmed()
-            raise
+            raise self._kept(error) from error.__cause__
+
+    def play(self, tree: Tree, path: Nodes, rewards: Floats) -> int:
+        """Make the walk; see :func:`play`."""
+        length = len(path)
+        self._admit(length)
+        self._streams.begin(1, length)
+        self._streams.turn()
+        restore = self.access is Access.RESTORE
+        nodes = path.tolist()
+        actions = tree.action[path].tolist()
+        pulled = tree.pulls[path].tolist()
+        flags = tree.flags[path].tolist()
+        samples: list[float] = []
+        state = self.root_state
+        try:
+            for node, action, pulls, flag in zip(nodes, actions, pulled, flags, strict=True):
+                before, (state, reward, ended) = state, self._advance(state, action)
+                if restore and pulls and ended != bool(flag & TERMINAL):
+                    raise located(not_deterministic(before, action), before, action)
+                samples.append(reward)
+                if not pulls:
+                    tree.flags[node] = flag | TERMINAL if ended else flag
+                    if restore:
+                        self.states[node] = state
+                elif flag & TERMINAL and not ended:  # it ended by chance when it was new
+                    tree.flags[node] = flag & ~TERMINAL
+                elif restore:
+                    state = self.states[node]
+                if ended:
+                    # Absorbing with reward 0, and no call: a sample for the nodes known already.
+                    samples += [0.0 for pulls in pulled[len(samples) :] if pulls]
+                    break
+        except ModelError as error:
+            raise self._kept(error) from error.__cause__
+        finally:
+            done = path[: len(samples)]
+            pulls = tree.pulls[done] + 1
+            means = np.where(pulls == 1, samples, tree.reward[done])
+            tree.pulls[done] = pulls
+            tree.reward[done] = means + (samples - means) / pulls
+            rewards[:length] = 0.0
+            rewards[: len(samples)] = samples
+        return len(samples)
+
+    def _kept(self, error: ModelError) -> ModelError:
+        """The error, with what was learned before it."""
+        error.calls = self.calls
+        error.tree = self.tree.trimmed()
+        return error
 
     def _admit(self, calls: int) -> None:
         """Refuse a request that could exceed the budget, before its first call."""
@@ -154,6 +213,10 @@ class Simulator(ABC):
         """Evaluate nodes from their parents' stored states (RESTORE)."""
 
     @abstractmethod
+    def _advance(self, state: Any, action: int) -> tuple[Any, float, bool]:
+        """Make one call; its failures say where."""
+
+    @abstractmethod
     def _walk(self, tree: Tree, nodes: Nodes, repeats: Nodes) -> None:
         """Evaluate nodes by trajectories from the root; every prefix gets its sample (RESET)."""
 
@@ -165,7 +228,7 @@ class FunctionSimulator(Simulator):
         super().__init__(*args)
         model = self.model
         self._step = model.function if isinstance(model, FunctionModel) else model.step
-        self.states: list[Any] = [None] * len(self.tree.parent)
+        self.states = [None] * len(self.tree.parent)
         self.states[ROOT] = self.root_state
 
     def _query(self, tree: Tree, nodes: Nodes, repeats: Nodes) -> None:
@@ -247,46 +310,73 @@ class FunctionSimulator(Simulator):
             if ends:
                 tree.flags[ends] |= TERMINAL
 
-    def _walk(self, tree: Tree, nodes: Nodes, repeats: Nodes) -> None:
-        step, rng = self._step, self._streams.rng
-        worst = int((repeats * tree.depth[nodes]).sum())
-        self._admit(worst)
-        self._streams.begin(int(repeats.sum()), worst)
-        left = 0
-        state: Any = None
-        action = 0
+    def _advance(self, state: Any, action: int) -> tuple[Any, float, bool]:
         result: Any = NOTHING
+        self.calls += 1
         try:
-            for node, count in zip(nodes.tolist(), repeats.tolist(), strict=True):
-                path = path_to(tree, node)
-                actions = tree.action[path].tolist()
-                first_time = tree.pulls[node] == 0
-                endings = 0
-                for _ in range(count):
-                    if not left:
-                        left = self._streams.turn()
-                    left -= 1
-                    state, terminated = self.root_state, False
-                    for prefix, action in zip(path, actions, strict=True):
-                        reward = 0.0  # once ended: absorbing with reward 0, and no call
-                        if not terminated:
-                            result = NOTHING
-                            self.calls += 1
-                            result = step(state, action, rng)
-                            successor, reward, ended = result
-                            if not -_INF < reward < _INF:
-                                raise bad_reward(reward, state, action)
-                            terminated = as_flag(ended)
-                            state = successor
-                        record(tree, prefix, float(reward))
-                    endings += bool(terminated)
-                if first_time and endings == count:
-                    tree.flags[node] |= TERMINAL
+            result = self._step(state, action, self._streams.rng)
+            successor, reward, terminated = result
+            if not -_INF < reward < _INF:
+                raise bad_reward(reward, state, action)
+            return successor, float(reward), as_flag(terminated)
         except ModelError as error:
             located(error, state, action)
             raise
         except Exception as error:
             raise explained(error, state, action, result) from error
+
+    def successors(self, node: int, action: int, most: int) -> list[tuple[float, Any, float, bool]]:
+        """All successors of a node's state, as the model lists them; each counts as a call.
+
+        They are (probability, state, reward, terminated); the model may leave out the last.
+        """
+        self._admit(most)
+        state = self.states[node]
+        try:
+            try:
+                listed = [(*entry, False)[:4] for entry in self.model.successors(state, action)]
+                self.calls += len(listed)
+                found = [(float(p), s, float(r), as_flag(e)) for p, s, r, e in listed]
+            except Exception as error:
+                raise explained(error, state, action) from error
+            if not 1 <= len(found) <= most:
+                raise TransitionError(
+                    f"the model listed {len(found)} successors, but its max_successors is {most}"
+                )
+            if abs(sum(entry[0] for entry in found) - 1) > 1e-6 or min(p for p, *_ in found) < 0:
+                raise TransitionError(
+                    f"probabilities {[entry[0] for entry in found]} do not add up to 1"
+                )
+            for _, _, reward, _ in found:
+                if not -_INF < reward < _INF:
+                    raise bad_reward(reward, state, action)
+        except ModelError as error:
+            raise self._kept(located(error, state, action)) from error.__cause__
+        return found
+
+    def _walk(self, tree: Tree, nodes: Nodes, repeats: Nodes) -> None:
+        worst = int((repeats * tree.depth[nodes]).sum())
+        self._admit(worst)
+        self._streams.begin(int(repeats.sum()), worst)
+        left = 0
+        for node, count in zip(nodes.tolist(), repeats.tolist(), strict=True):
+            path = path_to(tree, node)
+            actions = tree.action[path].tolist()
+            first_time = tree.pulls[node] == 0
+            endings = 0
+            for _ in range(count):
+                if not left:
+                    left = self._streams.turn()
+                left -= 1
+                state, terminated = self.root_state, False
+                for prefix, action in zip(path, actions, strict=True):
+                    reward = 0.0  # once ended: absorbing with reward 0, and no call
+                    if not terminated:
+                        state, reward, terminated = self._advance(state, action)
+                    record(tree, prefix, reward)
+                endings += terminated
+            if first_time and endings == count:
+                tree.flags[node] |= TERMINAL
 
 
 def record(tree: Tree, node: int, reward: float) -> None:

@@ -26,6 +26,7 @@ class ArraySimulator(Simulator):
         root = check_state(self.root_state, np.asarray(self.model.initial_state))
         self.states = np.empty((len(self.tree.parent), *root.shape), root.dtype)
         self.states[ROOT] = root
+        self.root_state = root
 
     def _query(self, tree: Tree, nodes: Nodes, repeats: Nodes) -> None:
         items = np.repeat(np.arange(len(nodes)), repeats)
@@ -46,6 +47,12 @@ class ArraySimulator(Simulator):
         if len(wrong):
             raise located(not_deterministic(states[wrong[0]], int(tree.action[asked[wrong[0]]])))
         self._raise_failure()
+
+    def _advance(self, state: NDArray[Any], action: int) -> tuple[Any, float, bool]:
+        after, rewards, terminated, made = self._step(state[None], np.array([action]))
+        if not made:
+            self._raise_failure()
+        return after[0], float(rewards[0]), bool(terminated[0])
 
     def _walk(self, tree: Tree, nodes: Nodes, repeats: Nodes) -> None:
         walks = np.repeat(nodes, repeats)
@@ -78,7 +85,7 @@ class ArraySimulator(Simulator):
         tree.flags[np.setdiff1d(newcomers, survivors)] |= TERMINAL
 
     def _step(
-        self, states: NDArray[Any], actions: NDArray[np.int32]
+        self, states: NDArray[Any], actions: NDArray[Any]
     ) -> tuple[NDArray[Any], NDArray[np.float64], NDArray[np.bool_], int]:
         """All rows, batch by batch; what came back before a failure is kept."""
         n, size = len(states), self.model.batch_size

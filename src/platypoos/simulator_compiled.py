@@ -12,13 +12,13 @@ from numba.core.dispatcher import Dispatcher
 from numba.core.errors import NumbaError
 from numpy.typing import NDArray
 
-from platypoos._jit import borrow_row, entry_point, inlined, jit, jit_uncached, overload
+from platypoos._jit import borrow_row, borrowed, entry_point, inlined, jit, jit_uncached, overload
 from platypoos.blame import bad_reward, explained, located, not_deterministic
 from platypoos.checks import check_state
 from platypoos.errors import BudgetExceeded, InvalidArgument, ModelError, PlatypoosError
 from platypoos.models.base import Access
 from platypoos.models.compiled import CompiledModel
-from platypoos.simulator import Nodes, calls_made, evaluate
+from platypoos.simulator import Floats, Nodes, calls_made, evaluate, play
 from platypoos.tree import ROOT, TERMINAL, Tree
 
 CALLS, BUDGET, STATUS, STEP, NODE = 0, 1, 2, 3, 4
@@ -205,6 +205,14 @@ def _evaluate_compiled(sim: Any, tree: Any, nodes: Any, repeats: Any) -> Any:  #
     return implementation
 
 
+@overload(play)
+def _play_compiled(sim: Any, tree: Any, path: Any, rewards: Any) -> Any:  # noqa: ARG001
+    def implementation(sim: Any, tree: Any, path: Any, rewards: Any) -> Any:
+        return play_path(sim, tree, path, rewards)
+
+    return implementation
+
+
 @overload(calls_made)
 def _calls_made_compiled(sim: Any) -> Any:  # noqa: ARG001
     def implementation(sim: Any) -> Any:
@@ -216,6 +224,7 @@ def _calls_made_compiled(sim: Any) -> Any:  # noqa: ARG001
 @inlined
 def query(sim: Machine, tree: Tree, nodes: Nodes, repeats: Nodes) -> bool:
     """Evaluate nodes from their parents' stored states."""
+    sim, tree = borrowed(sim), borrowed(tree)
     ledger = sim.ledger
     calls = ledger[CALLS]
     spare = borrow_row(sim.states, len(sim.states) - 1)
@@ -260,6 +269,7 @@ def query(sim: Machine, tree: Tree, nodes: Nodes, repeats: Nodes) -> bool:
 @jit
 def walk(sim: Machine, tree: Tree, nodes: Nodes, repeats: Nodes) -> bool:
     """Evaluate nodes by trajectories from the root; every prefix gets its sample."""
+    sim, tree = borrowed(sim), borrowed(tree)
     ledger = sim.ledger
     for i in range(len(nodes)):
         node = nodes[i]
@@ -298,3 +308,65 @@ def walk(sim: Machine, tree: Tree, nodes: Nodes, repeats: Nodes) -> bool:
         if first_time and endings == repeats[i] and endings > 0:
             tree.flags[node] |= TERMINAL
     return True
+
+
+@inlined
+def play_path(sim: Machine, tree: Tree, path: Nodes, rewards: Floats) -> int:
+    """Walk along the nodes of a path, a call each; see ``simulator.play``."""
+    sim, tree = borrowed(sim), borrowed(tree)
+    ledger = sim.ledger
+    length = len(path)
+    if ledger[CALLS] + length > ledger[BUDGET]:
+        ledger[STATUS] = OVER_BUDGET
+        return -1
+    reset = len(sim.path) > 0
+    spare = len(sim.states) - 1
+    got = length  # nodes with a sample
+    for t in range(length):
+        node = path[t]
+        pulls = tree.pulls[node]
+        ledger[CALLS] += 1
+        ledger[NODE] = node
+        ledger[STEP] = t
+        if reset:
+            source, target = (ROOT if t == 0 else 1 + (t & 1)), 2 - (t & 1)
+        else:
+            source, target = int(tree.parent[node]), (spare if pulls else int(node))
+        reward, ended = sim.kernel(
+            borrow_row(sim.states, source),
+            np.int64(tree.action[node]),
+            sim.params,
+            sim.rng,
+            borrow_row(sim.states, target),
+        )
+        if not np.isfinite(reward):
+            ledger[STATUS] = BAD_REWARD
+            sim.last_reward[0] = reward
+            return -1
+        known_end = tree.flags[node] & TERMINAL != 0
+        if pulls == 0:
+            if ended:
+                tree.flags[node] |= TERMINAL
+            tree.reward[node] = reward
+        else:
+            if ended != known_end:
+                if not reset:
+                    ledger[STATUS] = RANDOM_END
+                    return -1
+                tree.flags[node] &= ~np.uint8(TERMINAL)  # it ended by chance when it was new
+            tree.reward[node] += (reward - tree.reward[node]) / (pulls + 1)
+        tree.pulls[node] = pulls + 1
+        rewards[t] = reward
+        if ended:
+            # Absorbing with reward 0, and no call: a sample for the nodes known already.
+            got = t + 1
+            for later in range(t + 1, length):
+                rewards[later] = 0.0
+                node = path[later]
+                pulls = tree.pulls[node]
+                if pulls > 0:
+                    tree.reward[node] -= tree.reward[node] / (pulls + 1)
+                    tree.pulls[node] = pulls + 1
+                    got = later + 1
+            break
+    return got

@@ -1,1 +1,84 @@
 """The planners, one per file; ``layered.py`` runs every schedule."""
+
+from __future__ import annotations
+
+from platypoos.planners.bai_mcts import BAIMCTS
+from platypoos.planners.base import Planner
+from platypoos.planners.brue import BRUE
+from platypoos.planners.hoo import HOO
+from platypoos.planners.kl_olop import KLOLOP
+from platypoos.planners.olop import OLOP
+from platypoos.planners.one_step import OneStep
+from platypoos.planners.op_mdp import OPMDP
+from platypoos.planners.opd import OPD
+from platypoos.planners.platypoos import PlaTyPOOS
+from platypoos.planners.polynomial_uct import PolynomialUCT
+from platypoos.planners.random import Random
+from platypoos.planners.sequential_halving import SequentialHalving
+from platypoos.planners.sequool import SequOOL
+from platypoos.planners.soo import SOO
+from platypoos.planners.stop import StOP
+from platypoos.planners.stosoo import StoSOO
+from platypoos.planners.stroquool import StroquOOL
+from platypoos.planners.trailblazer import TrailBlazer
+from platypoos.planners.uct import UCT
+from platypoos.planners.uniform import Uniform
+
+__all__ = [
+    "BAIMCTS",
+    "BRUE",
+    "HOO",
+    "KLOLOP",
+    "OLOP",
+    "OPD",
+    "OPMDP",
+    "SOO",
+    "UCT",
+    "OneStep",
+    "PlaTyPOOS",
+    "Planner",
+    "PolynomialUCT",
+    "Random",
+    "SequOOL",
+    "SequentialHalving",
+    "StOP",
+    "StoSOO",
+    "StroquOOL",
+    "TrailBlazer",
+    "Uniform",
+    "available",
+]
+
+_ALL: tuple[type[Planner], ...] = (
+    PlaTyPOOS,
+    SequOOL,
+    StroquOOL,
+    OPD,
+    OLOP,
+    KLOLOP,
+    UCT,
+    PolynomialUCT,
+    BRUE,
+    HOO,
+    SOO,
+    StoSOO,
+    SequentialHalving,
+    OPMDP,
+    BAIMCTS,
+    TrailBlazer,
+    StOP,
+    Uniform,
+    OneStep,
+    Random,
+)
+
+
+def available() -> dict[str, type[Planner]]:
+    """All planners by their names on the command line.
+
+    Each says what it ``needs`` to know, its ``citation`` and the ``access`` it can use.
+
+    >>> available()["olop"].needs
+    'reward range, noise range (may be wrong)'
+    """
+    return {planner.name: planner for planner in _ALL}

@@ -7,12 +7,14 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from platypoos.checks import (
     access_of,
     check_budget,
     check_discount,
     check_num_actions,
+    check_number,
     missing_from,
 )
 from platypoos.errors import InvalidArgument
@@ -20,9 +22,9 @@ from platypoos.models.array import ArrayModel
 from platypoos.models.base import Access
 from platypoos.models.compiled import CompiledModel
 from platypoos.plan import Plan
-from platypoos.simulator import FunctionSimulator, Seed, Simulator, make_generator
+from platypoos.simulator import FunctionSimulator, Seed, Simulator, evaluate, make_generator
 from platypoos.simulator_array import ArraySimulator
-from platypoos.simulator_compiled import CompiledSimulator
+from platypoos.simulator_compiled import CompiledSimulator, Driver
 from platypoos.tree import Tree, make_tree
 
 Ledger = Simulator | CompiledSimulator
@@ -59,10 +61,14 @@ class Planner(ABC):
 
     discount: float
 
-    citation: ClassVar[str] = ""
+    name: ClassVar[str]
+    """What the command line calls it."""
+    citation: ClassVar[str]
     """The paper to cite."""
     needs: ClassVar[str] = "nothing"
-    """What must be known of the problem beforehand."""
+    """What must be known of the problem beforehand, and what happens if it is wrong."""
+    access: ClassVar[tuple[Access, ...]] = (Access.RESTORE, Access.RESET)
+    """How it can use a simulator."""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "discount", check_discount(self.discount))
@@ -113,6 +119,27 @@ class Planner(ABC):
     @abstractmethod
     def _plan(self, task: Task) -> Plan:
         """Plan; the task has been checked."""
+
+
+@Driver
+def request(sim: Any, tree: Tree, nodes: NDArray[np.int64], repeats: NDArray[np.int64]) -> bool:
+    """Ask the ledger from outside of compiled code."""
+    return evaluate(sim, tree, nodes, repeats)
+
+
+@dataclass(frozen=True, kw_only=True)
+class RangePlanner(Planner):
+    """A planner that must be told the range of the rewards; a wrong one is taken as it is."""
+
+    reward_max: float
+    reward_min: float = 0.0
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        low = check_number("reward_min", self.reward_min)
+        high = check_number("reward_max", self.reward_max, above=low)
+        object.__setattr__(self, "reward_min", low)
+        object.__setattr__(self, "reward_max", high)
 
 
 def initial_state(model: Any) -> Any:

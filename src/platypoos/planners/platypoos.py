@@ -45,6 +45,7 @@ class PlaTyPOOS(LayeredPlanner):
     0
     """
 
+    name: ClassVar[str] = "platypoos"
     kind: ClassVar[int] = schedules.PLATYPOOS
     citation: ClassVar[str] = (
         "Bartlett, Gabillon, Healey, Valko. Scale-free adaptive planning for deterministic "

@@ -36,6 +36,7 @@ class SequOOL(LayeredPlanner):
     0
     """
 
+    name: ClassVar[str] = "sequool"
     kind: ClassVar[int] = schedules.SEQUOOL
     needs: ClassVar[str] = "rewards without noise"
     citation: ClassVar[str] = (

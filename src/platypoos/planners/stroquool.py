@@ -38,6 +38,7 @@ class StroquOOL(LayeredPlanner):
     0
     """
 
+    name: ClassVar[str] = "stroquool"
     kind: ClassVar[int] = schedules.STROQUOOL
     citation: ClassVar[str] = (
         "Bartlett, Gabillon, Valko. A simple parameter-free and adaptive approach to optimization "

@@ -51,6 +51,7 @@ class Uniform(Planner):
     share: bool = True
     reward_floor: float | None = None
 
+    name: ClassVar[str] = "uniform"
     citation: ClassVar[str] = "Bubeck, Munos. Open-loop optimistic planning. COLT 2010."
 
     def __post_init__(self) -> None:

@@ -1,0 +1,258 @@
+"""BAI-MCTS: Monte-Carlo tree search by best-arm identification."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any, ClassVar, Literal, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from platypoos._jit import borrowed, inlined, jit
+from platypoos.checks import check_count, check_number
+from platypoos.errors import InvalidArgument
+from platypoos.plan import Plan
+from platypoos.planners.base import RangePlanner, Task
+from platypoos.planners.growth import (
+    NOBODY,
+    Growth,
+    begin_opened,
+    descend,
+    finish,
+    follow_scores,
+    prune,
+)
+from platypoos.simulator import calls_made, play
+from platypoos.simulator_compiled import Driver
+from platypoos.tree import ROOT, Tree, ticket
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True, kw_only=True)
+class BAIMCTS(RangePlanner):
+    """Finds the best first action of a tree of fixed depth by confidence intervals of its leaves.
+
+    Use it to stop as soon as the first action is known to be good: with ``epsilon`` it ends when
+    the action is within that of the best, with probability 1 − ``delta``. It needs to know the
+    range of the rewards and a depth. A wrong range is accepted, but the confidence is then void.
+
+    Reference: E. Kaufmann, W. Koolen. Monte-Carlo tree search by best arm identification. NIPS
+    2017; on UGapE: V. Gabillon, M. Ghavamzadeh, A. Lazaric. NIPS 2012; on LUCB: S. Kalyanakrishnan
+    et al. ICML 2012.
+
+    Symbols: the interval of a leaf that was drawn N times is μ̂ ± Z·√(β(N)/(2N)), Z being the
+    width of the returns' range, and
+    β(N) = ln(|leaves|/δ) + 3 ln ln(|leaves|/δ) + (3/2) ln(ln N + 1).
+
+    Deviations: the constants are from memory of the literature. A leaf that was never drawn has
+    the whole range of the returns as its interval; every first action is drawn once at first. If
+    the budget does not allow a walk of ``depth`` steps for every action, the tree is less deep.
+    The ε and δ are for the values of the tree: what comes after its leaves is not counted.
+
+    Args:
+        discount: γ, in [0, 1).
+        reward_max: the largest reward, noise included.
+        reward_min: the smallest one.
+        depth: of the tree; a draw of a leaf is so many calls.
+        epsilon: how good the action must be; 0 to use the whole budget.
+        delta: how likely it may be that it is not.
+        rule: "ugape" or "lucb".
+
+    >>> import platypoos as pp
+    >>> planner = pp.BAIMCTS(discount=0.5, reward_max=1.0, depth=4)
+    >>> planner.plan(pp.problems.Garnet(5, 2, seed=0), budget=10_000, seed=0).calls
+    10000
+    """
+
+    depth: int
+    epsilon: float = 0.0
+    delta: float = 0.1
+    rule: Literal["ugape", "lucb"] = "ugape"
+
+    name: ClassVar[str] = "bai-mcts"
+    citation: ClassVar[str] = (
+        "Kaufmann, Koolen. Monte-Carlo tree search by best arm identification. NIPS 2017."
+    )
+    needs: ClassVar[str] = "reward range, noise included (may be wrong); depth; or ε and δ"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        object.__setattr__(self, "depth", check_count("depth", self.depth))
+        object.__setattr__(self, "epsilon", check_number("epsilon", self.epsilon, least=0))
+        object.__setattr__(self, "delta", check_number("delta", self.delta, above=0, below=1))
+        if self.rule not in {"ugape", "lucb"}:
+            raise InvalidArgument(f'rule must be "ugape" or "lucb", got {self.rule!r}')
+
+    def _plan(self, task: Task) -> Plan:
+        depth = min(self.depth, task.budget // task.num_actions)
+        sim, tree, growth = begin_opened(task, depth)
+        gamma = self.discount
+        steps = (1 - gamma**depth) / (1 - gamma)
+        # An episode that ends goes on with rewards of 0.
+        low, high = min(self.reward_min, 0.0) * steps, max(self.reward_max, 0.0) * steps
+        if self.reward_min > 0:
+            low = self.reward_min
+        base = max(math.e, task.num_actions**depth / self.delta)
+        intervals = Intervals(
+            low=np.full(task.budget + 1, low),
+            high=growth.score,
+            least=low,
+            most=high,
+            base=math.log(base) + 3 * math.log(math.log(base)),
+        )
+        growth.score[1 : task.num_actions + 1] = high
+        run(
+            sim, tree, growth, intervals, task.budget, depth, gamma, self.epsilon,
+            self.rule == "lucb",
+        )  # fmt: skip
+        leader, gap = rivals(tree, growth, intervals, self.rule == "lucb")[::2]
+        size = tree.num_nodes
+        growth.score[:size] = np.where(tree.pulls[:size] > 0, tree.value[:size], -np.inf)
+        node = follow_scores(tree, growth, leader)
+        reached = bool(gap < self.epsilon) if self.epsilon > 0 else None
+        return finish(self, task, sim, tree, node, tree.value, reached=reached)
+
+
+class Intervals(NamedTuple):
+    """Confidence intervals of the nodes, for returns from the root on."""
+
+    low: Floats  # [capacity]
+    high: Floats  # [capacity]
+    least: float  # the range of returns
+    most: float
+    base: float  # β(1)
+
+
+@Driver
+def run(
+    sim: Any,
+    tree: Tree,
+    growth: Growth,
+    intervals: Intervals,
+    budget: int,
+    depth: int,
+    gamma: float,
+    epsilon: float,
+    lucb: bool,
+) -> int:
+    """Draw leaves of the leader and the challenger until they are told apart, or calls run out."""
+    walks = 0
+    while calls_made(sim) + depth <= budget:
+        leader, challenger, gap = rivals(tree, growth, intervals, lucb)
+        if gap < epsilon and walks >= growth.num_actions:
+            break
+        first = wider(intervals, leader, challenger)
+        turns = 2 if lucb and challenger != NOBODY else 1
+        if walks < growth.num_actions:
+            first = undrawn(tree, growth)
+            turns = 1
+        growth.path[0] = first
+        for turn in range(turns):
+            if turn == 1:
+                growth.path[0] = leader if first == challenger else challenger
+            if calls_made(sim) + depth > budget:
+                break
+            steps = descend(tree, growth, 1, depth)
+            got = play(sim, tree, growth.path[:steps], growth.rewards)
+            if got < 0:
+                return walks
+            back_up(tree, growth, intervals, steps, got, gamma)
+            walks += 1
+    return walks
+
+
+@jit
+def rivals(tree: Tree, growth: Growth, intervals: Intervals, lucb: bool) -> tuple[int, int, float]:
+    """The leader b, its challenger c, and U_c − L_b."""
+    tree, growth, intervals = borrowed(tree), borrowed(growth), borrowed(intervals)
+    # The two largest upper ends: the challenger of any leader is one of them.
+    first, second = NOBODY, NOBODY
+    for node in range(1, growth.num_actions + 1):
+        if first == NOBODY or above(growth, intervals.high, node, first):
+            first, second = node, first
+        elif second == NOBODY or above(growth, intervals.high, node, second):
+            second = node
+    leader, best = NOBODY, -np.inf
+    for node in range(1, growth.num_actions + 1):
+        if lucb:
+            merit = tree.value[node] if tree.pulls[node] > 0 else intervals.least
+        else:  # UGapE: the smallest gap to the best of the others
+            other = second if node == first else first
+            merit = intervals.low[node]
+            if other != NOBODY:
+                merit -= intervals.high[other]
+        if (
+            leader == NOBODY
+            or merit > best
+            or (merit == best and above(growth, tree.value, node, leader))
+        ):
+            leader, best = node, merit
+    challenger = second if leader == first else first
+    if challenger == NOBODY:
+        return leader, NOBODY, intervals.high[leader] - intervals.low[leader]
+    return leader, challenger, intervals.high[challenger] - intervals.low[leader]
+
+
+@inlined
+def above(growth: Growth, key: Floats, a: int, b: int) -> bool:
+    """Whether a node has the larger key; ties by chance."""
+    if key[a] == key[b]:
+        return bool(ticket(growth.seed, a) > ticket(growth.seed, b))
+    return bool(key[a] > key[b])
+
+
+@jit
+def undrawn(tree: Tree, growth: Growth) -> int:
+    """A first action that was never drawn, at random."""
+    best = NOBODY
+    for node in range(1, growth.num_actions + 1):
+        if tree.pulls[node] == 0 and (
+            best == NOBODY or ticket(growth.seed, node) > ticket(growth.seed, best)
+        ):
+            best = node
+    return best
+
+
+@jit
+def wider(intervals: Intervals, a: int, b: int) -> int:
+    """The one of two nodes with the wider interval."""
+    if b == NOBODY or intervals.high[a] - intervals.low[a] >= intervals.high[b] - intervals.low[b]:
+        return a
+    return b
+
+
+@jit
+def back_up(
+    tree: Tree, growth: Growth, intervals: Intervals, steps: int, got: int, gamma: float
+) -> None:
+    """The interval of the leaf just drawn, and the largest ends of the children above it."""
+    tree, growth, intervals = borrowed(tree), borrowed(growth), borrowed(intervals)
+    prune(tree, growth, got, steps)
+    total = 0.0
+    for t in range(steps - 1, -1, -1):
+        total = growth.rewards[t] + gamma * total
+    leaf = growth.path[got - 1]
+    growth.plays[leaf] += 1
+    draws = growth.plays[leaf]
+    tree.value[leaf] += (total - tree.value[leaf]) / draws
+    beta = max(0.0, intervals.base + 1.5 * np.log(np.log(draws) + 1.0))
+    radius = (intervals.most - intervals.least) * np.sqrt(beta / (2.0 * draws))
+    intervals.low[leaf] = max(intervals.least, tree.value[leaf] - radius)
+    intervals.high[leaf] = min(intervals.most, tree.value[leaf] + radius)
+    node = tree.parent[leaf]
+    while node != ROOT:
+        low, high, value = intervals.least, -np.inf, -np.inf
+        if growth.children[node] < growth.num_actions:
+            high = intervals.most
+        child = growth.first[node]
+        while child != NOBODY:
+            low = max(low, intervals.low[child])
+            high = max(high, intervals.high[child])
+            value = max(value, tree.value[child])
+            child = growth.sibling[child]
+        intervals.low[node] = low
+        intervals.high[node] = high
+        tree.value[node] = value
+        node = tree.parent[node]

@@ -1,0 +1,43 @@
+"""One step ahead: the action with the best immediate reward."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from platypoos.plan import Plan
+from platypoos.planners.base import Planner, Task, request
+from platypoos.planners.growth import begin_opened, plan_by_plays
+
+
+@dataclass(frozen=True)
+class OneStep(Planner):
+    """Evaluates every action equally often and takes the one with the best mean reward.
+
+    Use it as a floor: a planner that looks further must beat it. It needs to know nothing.
+
+    Reference: none, it is the greedy choice.
+
+    Symbols: none.
+
+    Deviations: none. What is left of the budget when it is divided by the actions is not used.
+
+    Args:
+        discount: γ, in [0, 1); it does not matter for the choice.
+
+    >>> import platypoos as pp
+    >>> pp.OneStep(discount=0.95).plan(pp.problems.SwitchChain(), budget=100, seed=0).action
+    1
+    """
+
+    name: ClassVar[str] = "one-step"
+    citation: ClassVar[str] = "none"
+
+    def _plan(self, task: Task) -> Plan:
+        sim, tree, growth = begin_opened(task, 1)
+        nodes = np.arange(1, task.num_actions + 1)
+        share = task.budget // task.num_actions
+        request(sim, tree, nodes, np.full(task.num_actions, share, np.int64))
+        return plan_by_plays(self, task, sim, tree, growth)

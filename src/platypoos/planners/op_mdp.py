@@ -1,0 +1,291 @@
+"""OP-MDP: optimistic planning for Markov decision processes with known probabilities."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from platypoos._jit import borrowed, jit, overload
+from platypoos.checks import check_count
+from platypoos.errors import InvalidArgument
+from platypoos.models.base import Access
+from platypoos.plan import Plan
+from platypoos.planners.base import RangePlanner, Task
+from platypoos.planners.growth import finish
+from platypoos.simulator import calls_made, evaluate
+from platypoos.simulator_compiled import Driver
+from platypoos.tree import OPENED, ROOT, TERMINAL, Tree, set_node, set_root, ticket
+
+Ints = NDArray[np.int64]
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True, kw_only=True)
+class OPMDP(RangePlanner):
+    """Optimistic planning where the next state is random, with probabilities that are known.
+
+    Use it when the model can list its successors: ``successors(state, action)`` returns
+    (probability, state, reward) triples, or with a fourth entry for whether the episode ends;
+    ``max_successors`` says how many there are at most. Each counts as one call. A model without
+    that is taken as deterministic, and then OP-MDP is OPD. It needs to know the range of the
+    rewards, which may be too wide.
+
+    Reference: L. Buşoniu, R. Munos. Optimistic planning for Markov decision processes. AISTATS
+    2012.
+
+    Symbols: the bounds of a leaf's value are reward_min/(1−γ) and reward_max/(1−γ); both are
+    backed up through expectations and maxima. Of the leaves of the optimistic subtree (follow
+    the actions with the largest upper bound) the one with the largest P·γ^d is expanded.
+
+    Deviations: from memory of the literature. It recommends the action with the largest lower
+    bound, and stops early when the optimistic subtree has no leaf left to expand.
+
+    Args:
+        discount: γ, in [0, 1).
+        reward_max: the largest reward.
+        reward_min: the smallest one.
+
+    >>> import platypoos as pp
+    >>> planner = pp.OPMDP(discount=0.95, reward_max=130.0)
+    >>> planner.plan(pp.problems.SwitchChain(), budget=10_000, seed=0).action
+    0
+    """
+
+    name: ClassVar[str] = "op-mdp"
+    citation: ClassVar[str] = (
+        "Buşoniu, Munos. Optimistic planning for Markov decision processes. AISTATS 2012."
+    )
+    needs: ClassVar[str] = "reward range (may be too wide), transition probabilities, no noise"
+
+    def _plan(self, task: Task) -> Plan:
+        most = 1
+        if hasattr(task.model, "successors"):
+            most = check_count("max_successors", getattr(task.model, "max_successors", None))
+            if task.access is Access.RESET:
+                raise InvalidArgument(
+                    "OPMDP lists successors of states, so it needs RESTORE access"
+                )
+        gamma = self.discount
+        capacity = task.budget + 1
+        sim, tree = task.begin(capacity)
+        widest = task.num_actions * most
+        chances = Chances(
+            first=np.empty(capacity, np.int64),
+            children=np.zeros(capacity, np.int64),
+            chance=np.ones(capacity),
+            low=np.empty(capacity),
+            high=np.empty(capacity),
+            promise=np.empty(capacity),
+            nodes=np.empty(widest, np.int64),
+            repeats=np.ones(widest, np.int64),
+            num_actions=task.num_actions,
+            most=most,
+            seed=task.tie_seed(),
+        )
+        if task.budget < widest:
+            raise InvalidArgument(
+                f"budget {task.budget} is below the {widest} successors of one state; pass a "
+                f"budget of at least {widest}"
+            )
+        reset = task.access is Access.RESET
+        run(sim, tree, chances, task.budget, reset, gamma, self.reward_min, self.reward_max)
+        best = recommended(tree, chances, gamma)
+        return finish(self, task, sim, tree, best, tree.value, floor=self.reward_min)
+
+
+class Chances(NamedTuple):
+    """The children of every node and what is known of it; and scratch memory."""
+
+    first: Ints  # [capacity] children are next to each other, by action…
+    children: Ints  # [capacity] …and so many
+    chance: Floats  # [capacity] probability of a node, given its parent and the action
+    low: Floats  # [capacity] bounds of the value from a node on
+    high: Floats  # [capacity]
+    promise: Floats  # [capacity] largest P·γ^d of a leaf in the optimistic subtree; −1 if none
+    nodes: Ints  # [actions · successors] a request: the nodes to evaluate…
+    repeats: Ints  # [actions · successors] …and how often
+    num_actions: int
+    most: int  # successors of a state and an action
+    seed: int
+
+
+@Driver
+def run(
+    sim: Any,
+    tree: Tree,
+    chances: Chances,
+    budget: int,
+    reset: bool,
+    gamma: float,
+    low: float,
+    high: float,
+) -> int:
+    """Expand the leaf that matters most to the optimistic subtree, again and again."""
+    tree, chances = borrowed(tree), borrowed(chances)
+    set_root(tree)
+    set_leaf(tree, chances, ROOT, 1.0, gamma, low, high)
+    expanded = 0
+    while chances.promise[ROOT] >= 0.0:
+        node = most_promising(tree, chances, gamma)
+        price = chances.num_actions * chances.most * (int(tree.depth[node]) + 1 if reset else 1)
+        if calls_made(sim) + price > budget:
+            break
+        if not expand(sim, tree, chances, node):
+            break
+        back_up(tree, chances, node, gamma, low, high)
+        expanded += 1
+    return expanded
+
+
+def expand(sim: Any, tree: Tree, chances: Chances, node: int) -> bool:
+    """Make the children of a node: all successors by all actions."""
+    if not hasattr(sim.model, "successors"):
+        make_successors(tree, chances, node)
+        return evaluate(sim, tree, chances.nodes, chances.repeats)
+    tree.flags[node] |= OPENED
+    first = tree.num_nodes
+    child = first
+    for action in range(chances.num_actions):
+        for chance, state, reward, ended in sim.successors(node, action, chances.most):
+            set_node(tree, child, node, action, int(tree.depth[node]) + 1, 0)
+            tree.reward[child] = reward
+            tree.pulls[child] = 1
+            if ended:
+                tree.flags[child] |= TERMINAL
+            chances.chance[child] = chance
+            sim.states[child] = state
+            child += 1
+            tree.size[0] = child
+    chances.first[node] = first
+    chances.children[node] = child - first
+    return True
+
+
+@overload(expand)
+def _expand_compiled(sim: Any, tree: Any, chances: Any, node: Any) -> Any:  # noqa: ARG001
+    def implementation(sim: Any, tree: Any, chances: Any, node: Any) -> Any:
+        make_successors(tree, chances, node)
+        return evaluate(sim, tree, chances.nodes, chances.repeats)
+
+    return implementation
+
+
+@jit
+def make_successors(tree: Tree, chances: Chances, node: int) -> None:
+    """One successor for every action; they are the request."""
+    tree, chances = borrowed(tree), borrowed(chances)
+    tree.flags[node] |= OPENED
+    first = tree.size[0]
+    for action in range(chances.num_actions):
+        set_node(tree, first + action, node, action, tree.depth[node] + 1, 0)
+        tree.reward[first + action] = 0.0
+        chances.nodes[action] = first + action
+    tree.size[0] = first + chances.num_actions
+    chances.first[node] = first
+    chances.children[node] = chances.num_actions
+
+
+@jit
+def set_leaf(
+    tree: Tree, chances: Chances, node: int, weight: float, gamma: float, low: float, high: float
+) -> None:
+    """A leaf's bounds; ``weight`` is P·γ^d. After the end of an episode nothing comes."""
+    chances.children[node] = 0
+    if tree.flags[node] & TERMINAL:
+        chances.low[node] = chances.high[node] = 0.0
+        chances.promise[node] = -1.0
+    else:
+        chances.low[node] = low / (1.0 - gamma)
+        chances.high[node] = high / (1.0 - gamma)
+        chances.promise[node] = weight
+
+
+@jit
+def optimistic(tree: Tree, chances: Chances, node: int, gamma: float) -> tuple[int, float, float]:
+    """The first successor by the optimistic action, its upper bound, the best lower bound."""
+    tree, chances = borrowed(tree), borrowed(chances)
+    start = chances.first[node]
+    end = start + chances.children[node]
+    best, most, sure = start, -np.inf, -np.inf
+    while start < end:
+        child = start
+        low = high = 0.0
+        while child < end and tree.action[child] == tree.action[start]:
+            low += chances.chance[child] * (tree.reward[child] + gamma * chances.low[child])
+            high += chances.chance[child] * (tree.reward[child] + gamma * chances.high[child])
+            child += 1
+        if high > most or (
+            high == most and ticket(chances.seed, start) > ticket(chances.seed, best)
+        ):
+            best, most = start, high
+        sure = max(sure, low)
+        start = child
+    return best, most, sure
+
+
+@jit
+def best_promise(tree: Tree, chances: Chances, node: int, start: int) -> int:
+    """Of the successors by one action, the one above the most promising leaf."""
+    best = start
+    child = start + 1
+    while (
+        child < chances.first[node] + chances.children[node]
+        and tree.action[child] == tree.action[start]
+    ):
+        if chances.promise[child] > chances.promise[best]:
+            best = child
+        child += 1
+    return best
+
+
+@jit
+def most_promising(tree: Tree, chances: Chances, gamma: float) -> int:
+    """The leaf of the optimistic subtree with the largest P·γ^d."""
+    tree, chances = borrowed(tree), borrowed(chances)
+    node = ROOT
+    while chances.children[node] > 0:
+        start = optimistic(tree, chances, node, gamma)[0]
+        node = best_promise(tree, chances, node, start)
+    return node
+
+
+@jit
+def back_up(tree: Tree, chances: Chances, node: int, gamma: float, low: float, high: float) -> None:
+    """The new leaves' bounds, and those of the nodes above them."""
+    tree, chances = borrowed(tree), borrowed(chances)
+    weight = chances.promise[node] * gamma
+    for child in range(chances.first[node], chances.first[node] + chances.children[node]):
+        set_leaf(tree, chances, child, weight * chances.chance[child], gamma, low, high)
+    while True:
+        start, chances.high[node], chances.low[node] = optimistic(tree, chances, node, gamma)
+        chances.promise[node] = chances.promise[best_promise(tree, chances, node, start)]
+        if node == ROOT:
+            return
+        node = tree.parent[node]
+
+
+@jit
+def recommended(tree: Tree, chances: Chances, gamma: float) -> int:
+    """The first successor by the action with the largest lower bound, which becomes its value."""
+    best, most = -1, -np.inf
+    start = chances.first[ROOT]
+    end = start + chances.children[ROOT]
+    while start < end:
+        low = 0.0
+        child = start
+        while child < end and tree.action[child] == tree.action[start]:
+            low += chances.chance[child] * (tree.reward[child] + gamma * chances.low[child])
+            child += 1
+        for outcome in range(start, child):
+            tree.value[outcome] = low
+        if (
+            best < 0
+            or low > most
+            or (low == most and ticket(chances.seed, start) > ticket(chances.seed, best))
+        ):
+            best, most = start, low
+        start = child
+    return best

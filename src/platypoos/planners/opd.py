@@ -1,0 +1,116 @@
+"""OPD: optimistic planning for deterministic systems."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from platypoos._jit import borrowed, jit
+from platypoos.models.base import Access
+from platypoos.plan import Plan
+from platypoos.planners.base import RangePlanner, Task
+from platypoos.planners.frontier import (
+    Frontier,
+    best_node,
+    make_children,
+    make_frontier,
+    open_price,
+    plan_of_node,
+    push,
+    replace_top,
+    top_leaf,
+)
+from platypoos.simulator import calls_made, evaluate
+from platypoos.simulator_compiled import Driver
+from platypoos.tree import ROOT, TERMINAL, Tree, set_root
+
+
+@dataclass(frozen=True, kw_only=True)
+class OPD(RangePlanner):
+    """Opens the leaf with the largest upper bound on its value; for rewards without noise.
+
+    Use it when there is no noise and the largest reward is known well: its regret is at most
+    R·γ^d/(1−γ), d being the depth of the deepest leaf it opened. It needs to know the range of
+    the rewards. Too large a range is accepted and makes it breadth-first; with too small a one
+    it may never look where the best is.
+
+    Reference: J.-F. Hren, R. Munos. Optimistic planning of deterministic systems. EWRL 2008.
+
+    Symbols: u is ``Tree.value``, R = reward_max − reward_min; the bound is
+    u + γ^h·reward_max/(1−γ).
+
+    Deviations: rewards may be negative; it recommends the sequence with the best lower bound,
+    u + γ^h·reward_min/(1−γ), which is the paper's if reward_min is 0. It stops before the budget
+    is spent when a terminal leaf has the largest bound: nothing can be better.
+
+    Args:
+        discount: γ, in [0, 1).
+        reward_max: the largest reward.
+        reward_min: the smallest one.
+
+    >>> import platypoos as pp
+    >>> planner = pp.OPD(discount=0.95, reward_max=130.0)
+    >>> planner.plan(pp.problems.SwitchChain(), budget=10_000, seed=0).action
+    0
+    """
+
+    name: ClassVar[str] = "opd"
+    citation: ClassVar[str] = (
+        "Hren, Munos. Optimistic planning of deterministic systems. EWRL 2008."
+    )
+    needs: ClassVar[str] = "reward range (may be too wide), that there is no noise"
+
+    def _plan(self, task: Task) -> Plan:
+        capacity = task.budget + 1
+        sim, tree = task.begin(capacity)
+        frontier = make_frontier(1, capacity, task.num_actions, task.tie_seed())
+        reset = task.access is Access.RESET
+        run(sim, tree, frontier, task.budget, reset, self.discount, self.reward_max)
+        node = best_node(tree, frontier, self.discount, self.reward_min)
+        return plan_of_node(self, task, sim.calls, tree, node, self.reward_min)
+
+
+@Driver
+def run(
+    sim: Any,
+    tree: Tree,
+    frontier: Frontier,
+    budget: int,
+    reset: bool,
+    gamma: float,
+    reward_max: float,
+) -> int:
+    """Open the leaf with the largest bound, again and again; returns how many were opened."""
+    tree, frontier = borrowed(tree), borrowed(frontier)
+    set_root(tree)
+    node = ROOT
+    opened = 0
+    while calls_made(sim) + open_price(tree, node, frontier.num_actions, reset) <= budget:
+        first = make_children(tree, frontier, node, gamma)
+        if not evaluate(sim, tree, frontier.nodes, frontier.repeats):
+            break
+        node = replace_best(tree, frontier, first, gamma, reward_max)
+        opened += 1
+        if tree.flags[node] & TERMINAL:
+            break
+    return opened
+
+
+@jit
+def replace_best(
+    tree: Tree, frontier: Frontier, first: int, gamma: float, reward_max: float
+) -> int:
+    """Put the children just evaluated in the place of their parent; returns the best leaf."""
+    tree, frontier = borrowed(tree), borrowed(frontier)
+    parent = tree.parent[first]
+    weight = frontier.power[tree.depth[parent]]
+    tail = weight * gamma * reward_max / (1.0 - gamma)
+    for child in range(first, first + frontier.num_actions):
+        value = tree.value[parent] + weight * tree.reward[child]
+        tree.value[child] = value
+        bound = value if tree.flags[child] & TERMINAL else value + tail
+        if child == first and parent != ROOT:
+            replace_top(frontier, 0, child, bound)
+        else:
+            push(frontier, 0, child, bound)
+    return top_leaf(frontier, 0)

@@ -1,0 +1,155 @@
+"""SOO: simultaneous optimistic optimization, on the planning tree."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+
+from platypoos._jit import borrowed, jit
+from platypoos.checks import check_floor
+from platypoos.models.base import Access
+from platypoos.plan import Plan
+from platypoos.planners.base import Planner, Task
+from platypoos.planners.frontier import (
+    NOBODY,
+    Frontier,
+    best_node,
+    floored,
+    make_children,
+    make_frontier,
+    open_price,
+    plan_of_node,
+    pop,
+    push,
+    top_leaf,
+)
+from platypoos.planners.growth import find_floor
+from platypoos.simulator import calls_made, evaluate
+from platypoos.simulator_compiled import Driver
+from platypoos.tree import ROOT, TERMINAL, Tree, set_root
+
+
+@dataclass(frozen=True)
+class SOO(Planner):
+    """Opens the best leaf of every depth that beats all shallower ones; for rewards without noise.
+
+    Use it to compare with SequOOL, which spends the same budget in one sweep down. It needs to
+    know nothing but that there is no noise.
+
+    Reference: R. Munos. Optimistic optimization of a deterministic function without the knowledge
+    of its smoothness. NIPS 2011.
+
+    Symbols: h_max = ⌊√N⌋; the value of a node is u, the rewards collected on the way to it
+    (``Tree.value``).
+
+    Deviations: in planning a deeper node has collected more rewards, so with rewards counted
+    from 0 up the deepest leaves win the comparison across depths, and every sweep goes all the
+    way down. Values are counted from ``reward_floor`` for that comparison, so that this is so
+    whatever the rewards' sign. It stops early when there is nothing left to open down to h_max.
+
+    Args:
+        discount: γ, in [0, 1).
+        reward_floor: the reward that unseen steps are counted at; None for the smallest seen.
+
+    >>> import platypoos as pp
+    >>> planner = pp.SOO(discount=0.95)
+    >>> planner.plan(pp.problems.SwitchChain(), budget=10_000, seed=0).action
+    0
+    """
+
+    reward_floor: float | None = None
+
+    name: ClassVar[str] = "soo"
+    citation: ClassVar[str] = (
+        "Munos. Optimistic optimization of a deterministic function without the knowledge of its "
+        "smoothness. NIPS 2011."
+    )
+    needs: ClassVar[str] = "that there is no noise"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_floor(self.reward_floor)
+
+    def _plan(self, task: Task) -> Plan:
+        h_max = math.isqrt(task.budget)
+        sim, tree = task.begin(task.budget + 1)
+        frontier = make_frontier(h_max + 2, task.budget + 1, task.num_actions, task.tie_seed())
+        floor = check_floor(self.reward_floor)
+        reset = task.access is Access.RESET
+        run(sim, tree, frontier, task.budget, reset, self.discount, floor, h_max)
+        if np.isnan(floor):
+            floor = float(find_floor(tree))
+        node = best_node(tree, frontier, self.discount, floor)
+        return plan_of_node(self, task, sim.calls, tree, node, floor)
+
+
+@Driver
+def run(
+    sim: Any,
+    tree: Tree,
+    frontier: Frontier,
+    budget: int,
+    reset: bool,
+    gamma: float,
+    given_floor: float,
+    h_max: int,
+) -> int:
+    """Sweep down the depths again and again; returns the number of sweeps."""
+    tree, frontier = borrowed(tree), borrowed(frontier)
+    set_root(tree)
+    floor = np.inf  # the smallest reward seen
+    deepest = 1
+    sweeps = 0
+    h = 0
+    most = -np.inf
+    node = ROOT
+    while node != NOBODY or sweeps == 0:
+        if calls_made(sim) + open_price(tree, node, frontier.num_actions, reset) > budget:
+            break
+        first = make_children(tree, frontier, node, gamma)
+        if not evaluate(sim, tree, frontier.nodes, frontier.repeats):
+            break
+        floor = push_leaves(tree, frontier, first, floor)
+        deepest = max(deepest, h + 1)
+        # The next depth of this sweep whose best leaf beats those opened; else a new sweep.
+        used = floor if np.isnan(given_floor) else given_floor
+        h, most, node = next_leaf(tree, frontier, h + 1, min(deepest, h_max), most, gamma, used)
+        if node == NOBODY:
+            sweeps += 1
+            h, most, node = next_leaf(tree, frontier, 1, min(deepest, h_max), -np.inf, gamma, used)
+    return sweeps
+
+
+@jit
+def push_leaves(tree: Tree, frontier: Frontier, first: int, floor: float) -> float:
+    """The children just evaluated wait in the heap of their depth; returns the new floor."""
+    tree, frontier = borrowed(tree), borrowed(frontier)
+    parent = tree.parent[first]
+    weight = frontier.power[tree.depth[parent]]
+    for child in range(first, first + frontier.num_actions):
+        tree.value[child] = tree.value[parent] + weight * tree.reward[child]
+        floor = min(floor, tree.reward[child])
+        if tree.flags[child] & TERMINAL:
+            floor = min(floor, 0.0)
+        else:
+            push(frontier, tree.depth[child], child, tree.value[child])
+    return floor
+
+
+@jit
+def next_leaf(
+    tree: Tree, frontier: Frontier, h: int, last: int, most: float, gamma: float, floor: float
+) -> tuple[int, float, int]:
+    """From depth h on, the first best leaf worth at least ``most``: depth, its worth, leaf."""
+    tree, frontier = borrowed(tree), borrowed(frontier)
+    while h <= last:
+        top = top_leaf(frontier, h)
+        if top != NOBODY:
+            value = floored(tree, frontier, top, gamma, floor)
+            if value >= most:
+                return h, value, pop(frontier, h)
+        h += 1
+    return h, most, NOBODY

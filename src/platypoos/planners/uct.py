@@ -1,0 +1,146 @@
+"""UCT: upper confidence bounds applied to trees."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+
+from platypoos._jit import borrowed, inlined, jit
+from platypoos.checks import check_count, check_number
+from platypoos.plan import Plan
+from platypoos.planners.base import Planner, Task
+from platypoos.planners.growth import (
+    NOBODY,
+    Growth,
+    begin,
+    finish,
+    follow_scores,
+    new_child,
+    prune,
+)
+from platypoos.simulator import calls_made, play
+from platypoos.simulator_compiled import Driver
+from platypoos.tree import ROOT, TERMINAL, Tree, ticket
+
+
+@dataclass(frozen=True, kw_only=True)
+class UCT(Planner):
+    """Monte-Carlo tree search: at every node, the action with the best mean return plus a bonus.
+
+    Use it as the best known contender. It needs to know the scale of the returns and a horizon;
+    both may be wrong, and matter: too small a scale and it never looks back, too large and it
+    tries everything alike.
+
+    Reference: L. Kocsis, C. Szepesvári. Bandit based Monte-Carlo planning. ECML 2006.
+
+    Symbols: D is ``horizon``, C ``scale``, N_a ``Tree.pulls``, the mean return from a node on
+    ``Tree.value``; the bonus is C·√(ln N / N_a).
+
+    Deviations: none. Every step of a walk becomes a node; actions not tried yet come first, so
+    below the tree a walk is random. If the budget does not allow a walk of D steps for every
+    action, walks are shorter.
+
+    Args:
+        discount: γ, in [0, 1).
+        scale: C, about the size of the differences between returns.
+        horizon: D, the length of a walk.
+
+    >>> import platypoos as pp
+    >>> planner = pp.UCT(discount=0.8, scale=1.0, horizon=20)
+    >>> planner.plan(pp.problems.Garnet(5, 2, seed=1), budget=5_000, seed=0).action
+    0
+    """
+
+    scale: float
+    horizon: int
+
+    name: ClassVar[str] = "uct"
+    citation: ClassVar[str] = "Kocsis, Szepesvári. Bandit based Monte-Carlo planning. ECML 2006."
+    needs: ClassVar[str] = "scale of returns, horizon (may be wrong)"
+    polynomial: ClassVar[bool] = False
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        object.__setattr__(self, "scale", check_number("scale", self.scale, least=0))
+        object.__setattr__(self, "horizon", check_count("horizon", self.horizon))
+
+    def _plan(self, task: Task) -> Plan:
+        horizon = min(self.horizon, task.budget // task.num_actions)
+        sim, tree, growth = begin(task, horizon)
+        run(sim, tree, growth, task.budget, horizon, self.discount, self.scale, self.polynomial)
+        growth.score[: tree.num_nodes] = tree.value[: tree.num_nodes]
+        return finish(self, task, sim, tree, follow_scores(tree, growth, ROOT), tree.value)
+
+
+@Driver
+def run(
+    sim: Any,
+    tree: Tree,
+    growth: Growth,
+    budget: int,
+    horizon: int,
+    gamma: float,
+    scale: float,
+    polynomial: bool,
+) -> int:
+    """Walk after walk, as long as the budget allows a whole one."""
+    walks = 0
+    while calls_made(sim) + horizon <= budget:
+        steps = descend_by_bonus(tree, growth, horizon, walks, scale, polynomial)
+        got = play(sim, tree, growth.path[:steps], growth.rewards)
+        if got < 0:
+            break
+        back_up(tree, growth, steps, got, gamma)
+        walks += 1
+    return walks
+
+
+@inlined
+def bonus_factor(scale: float, visits: int, polynomial: bool) -> float:
+    """What is divided by √N_a."""
+    return float(scale * (visits**0.25 if polynomial else np.sqrt(np.log(visits))))
+
+
+@jit
+def descend_by_bonus(
+    tree: Tree, growth: Growth, horizon: int, walks: int, scale: float, polynomial: bool
+) -> int:
+    """Choose a path; returns its length."""
+    tree, growth = borrowed(tree), borrowed(growth)
+    node, visits = ROOT, walks
+    for t in range(horizon):
+        if tree.flags[node] & TERMINAL:
+            return t
+        if growth.children[node] < growth.num_actions:
+            node = new_child(tree, growth, node)
+        else:
+            factor = bonus_factor(scale, visits, polynomial)
+            best, most = NOBODY, -np.inf
+            child = int(growth.first[node])
+            while child != NOBODY:
+                bound = tree.value[child] + factor / np.sqrt(tree.pulls[child])
+                if (
+                    best == NOBODY
+                    or bound > most
+                    or (bound == most and ticket(growth.seed, child) > ticket(growth.seed, best))
+                ):
+                    best, most = child, bound
+                child = int(growth.sibling[child])
+            node = best
+        visits = tree.pulls[node]
+        growth.path[t] = node
+    return horizon
+
+
+@jit
+def back_up(tree: Tree, growth: Growth, steps: int, got: int, gamma: float) -> None:
+    """The mean return of every node on the path, from the node on."""
+    tree, growth = borrowed(tree), borrowed(growth)
+    prune(tree, growth, got, steps)
+    total = 0.0
+    for t in range(got - 1, -1, -1):
+        node = growth.path[t]
+        total = growth.rewards[t] + gamma * total
+        tree.value[node] += (total - tree.value[node]) / tree.pulls[node]
