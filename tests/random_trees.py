@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numba
@@ -10,13 +12,36 @@ import numpy as np
 import platypoos as pp
 
 Node = tuple[int, ...]
-PLANNERS = [
-    pp.PlaTyPOOS,
-    pp.SequOOL,
-    pp.StroquOOL,
-    pp.Uniform,
-    lambda discount: pp.Uniform(discount, share=False),
-]
+LAYERED = {
+    "platypoos": pp.PlaTyPOOS,
+    "sequool": pp.SequOOL,
+    "stroquool": pp.StroquOOL,
+    "uniform": pp.Uniform,
+    "uniform-naive": partial(pp.Uniform, share=False),
+}
+CONTENDERS = {
+    "opd": partial(pp.OPD, reward_max=1.0),
+    "olop": partial(pp.OLOP, reward_max=1.0, noise=0.1),
+    "kl-olop": partial(pp.KLOLOP, reward_max=1.0),
+    "uct": partial(pp.UCT, scale=1.0, horizon=20),
+    "polynomial-uct": partial(pp.PolynomialUCT, scale=1.0, horizon=20),
+    "brue": partial(pp.BRUE, horizon=20),
+    "hoo": partial(pp.HOO, reward_max=1.0),
+    "soo": pp.SOO,
+    "stosoo": partial(pp.StoSOO, noise=1.0),
+    "sequential-halving": partial(pp.SequentialHalving, horizon=20),
+    "op-mdp": partial(pp.OPMDP, reward_max=1.0),
+    "bai-mcts": partial(pp.BAIMCTS, reward_max=1.0, depth=20),
+    "bai-mcts-lucb": partial(pp.BAIMCTS, reward_max=1.0, depth=20, rule="lucb"),
+    "trailblazer": partial(pp.TrailBlazer, reward_max=1.0, epsilon=0.5),
+    "stop": partial(pp.StOP, reward_max=1.0, epsilon=0.5),
+    "one-step": pp.OneStep,
+    "random": pp.Random,
+}
+PLANNERS: dict[str, Callable[[float], pp.Planner]] = {**LAYERED, **CONTENDERS}
+"""Every planner, made from a discount; the ranges they are told fit rewards in [0, 1]."""
+THINKING = {name: make for name, make in PLANNERS.items() if name != "random"}
+"""Those that make calls."""
 
 
 class RandomTree:

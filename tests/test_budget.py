@@ -4,23 +4,25 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from random_trees import PLANNERS, Counted
+from random_trees import CONTENDERS, PLANNERS, Counted
 
 import platypoos as pp
 
-CASES = 2_400  # seeds 0 … 2,399, a hundred to a test
-EVERY = [*PLANNERS, lambda discount: pp.PlaTyPOOS(discount, budget_use="paper")]
+CASES = 4_800  # seeds 0 … 4,799, a hundred to a test
+EVERY = {**PLANNERS, "paper": lambda discount: pp.PlaTyPOOS(discount, budget_use="paper")}
 
 
 def random_case(seed):
     rng = np.random.default_rng(seed)
     kind = ["python", "array", "compiled"][seed % 3]
-    planner = EVERY[seed // 3 % len(EVERY)]
+    name = list(EVERY)[seed // 3 % len(EVERY)]
     access = ["restore", "reset"][int(rng.integers(2))]
     num_actions = int(rng.integers(1, 9))
     most = 20_000 if kind == "compiled" else [300, 1_000, 4_000, 20_000][int(rng.integers(4))]
+    if kind == "array" and name in CONTENDERS:
+        most = 500  # they walk: batches of one
     budget = int(np.exp(rng.uniform(np.log(num_actions), np.log(most))))
-    if num_actions == 1 and planner in PLANNERS[3:5]:
+    if num_actions == 1 and name.startswith(("uniform", "op")):
         budget = min(budget, 1_000)  # one sequence as long as the budget
     discount = float(rng.choice([0.0, 0.999, rng.uniform(0, 0.999)]))
     num_states = int(rng.integers(2, 30))
@@ -31,7 +33,7 @@ def random_case(seed):
         noise=float(rng.choice([0.0, 1.0])),
         num_terminal=int(rng.choice([0, 1, num_states // 2])) if num_states > 2 else 0,
     )
-    return Counted(problem, kind), planner(discount), access, max(budget, num_actions)
+    return Counted(problem, kind), EVERY[name](discount), access, max(budget, num_actions)
 
 
 @pytest.mark.parametrize("hundred", range(CASES // 100))
@@ -44,7 +46,7 @@ def test_never_a_call_too_many(hundred):
         assert counted.calls == plan.calls <= budget, case
         assert 0 <= plan.action < counted.problem.num_actions, case
         assert plan.actions[0] == plan.action, case
-        assert np.isfinite(plan.value), case
+        assert np.isfinite(plan.value) or plan.calls == 0, case
         used += plan.calls
     assert used > 0
 

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
-from random_trees import PLANNERS
+from random_trees import THINKING
 
 import platypoos as pp
+from platypoos.planners.base import RangePlanner
 from platypoos.tree import TERMINAL
 
-every_planner = pytest.mark.parametrize(
-    "make", PLANNERS, ids=["platypoos", "sequool", "stroquool", "uniform", "naive"]
-)
+every_planner = pytest.mark.parametrize("make", THINKING.values(), ids=THINKING)
 every_access = pytest.mark.parametrize("access", ["restore", "reset"])
 
 
@@ -37,10 +38,11 @@ def test_discount_zero_looks_at_the_first_reward_only(make, access):
 @every_planner
 @every_access
 def test_one_action(make, access):
-    problem = pp.problems.Tabular([[0]], [[2.0]])
+    problem = pp.problems.Tabular([[0]], [[0.5]])
     plan = make(0.5).plan(problem, budget=100, seed=0, access=access)
     assert plan.action == 0
-    assert plan.value == pytest.approx(4.0)
+    # Some count nothing after the last step they looked at, the tenth or later.
+    assert plan.value == pytest.approx(1.0, abs=1e-3)
     assert np.isnan(plan.gap)
 
 
@@ -51,7 +53,12 @@ def test_terminal_states(make, access, sign):
     # Action 1 ends the episode with reward 0. Going on pays 1 per step (or costs it): ending is
     # the worst (or the best) that can happen.
     problem = pp.problems.Tabular([[0, 1], [1, 1]], [[sign, 0.0], [0.0, 0.0]], terminal=[1])
-    plan = make(0.9).plan(problem, budget=300, seed=0, access=access)
+    planner = make(0.9)
+    if isinstance(planner, RangePlanner):
+        planner = replace(planner, reward_min=-1.0)
+    # HOO's confidence intervals are as wide as the range of returns, 20, for a long time.
+    budget = 30_000 if isinstance(planner, pp.HOO) else 300
+    plan = planner.plan(problem, budget=budget, seed=0, access=access)
     assert plan.action == (0 if sign > 0 else 1)
     # At every depth exactly one child of the opened node ends.
     assert (plan.tree.flags[: plan.tree.num_nodes] & TERMINAL).any()

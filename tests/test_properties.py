@@ -4,22 +4,20 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+import random_trees
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from random_trees import RandomTree
 
 import platypoos as pp
+from platypoos.planners.layered import LayeredPlanner
 from platypoos.tree import OPENED, ROOT, TERMINAL
 
-PLANNERS = {
-    "platypoos": pp.PlaTyPOOS(0.9),
-    "platypoos-paper": pp.PlaTyPOOS(0.9, budget_use="paper"),
-    "sequool": pp.SequOOL(0.9),
-    "stroquool": pp.StroquOOL(0.9),
-    "uniform": pp.Uniform(0.9),
-    "uniform-naive": pp.Uniform(0.9, share=False),
-}
+PLANNERS = {name: make(0.9) for name, make in random_trees.LAYERED.items()}
+PLANNERS["platypoos-paper"] = pp.PlaTyPOOS(0.9, budget_use="paper")
+EVERYBODY = {name: make(0.9) for name, make in random_trees.THINKING.items()}
 every_planner = pytest.mark.parametrize("planner", PLANNERS.values(), ids=PLANNERS.keys())
+everybody = pytest.mark.parametrize("planner", EVERYBODY.values(), ids=EVERYBODY.keys())
 every_access = pytest.mark.parametrize("access", ["restore", "reset"])
 
 
@@ -86,7 +84,7 @@ def test_the_order_of_the_actions_does_not_matter(planner, access):
         assert other.value == pytest.approx(plain.value)
 
 
-@every_planner
+@everybody
 @every_access
 @pytest.mark.parametrize(
     "problem",
@@ -113,7 +111,7 @@ def test_the_three_forms_of_a_problem_give_the_same_plan(planner, access, proble
         np.testing.assert_allclose(plans[0].action_values, plans[2].action_values, rtol=1e-12)
 
 
-@every_planner
+@everybody
 @every_access
 def test_same_seed_same_plan(planner, access):
     problem = pp.problems.Garnet(10, 3, seed=0, noise=1.0)
@@ -137,7 +135,7 @@ def test_seeds_of_every_kind():
     assert value(None) != value(None)
 
 
-@every_planner
+@everybody
 def test_batches_of_any_size_give_the_same_plan(planner):
     problem = pp.problems.Garnet(10, 3, seed=0, noise=1.0)
     plans = [
@@ -152,7 +150,7 @@ def test_batches_of_any_size_give_the_same_plan(planner):
     assert len({plan.value for plan in plans}) == 1
 
 
-@every_planner
+@everybody
 @every_access
 def test_the_tree_is_consistent(planner, access):
     for seed in range(10):
@@ -165,7 +163,7 @@ def test_the_tree_is_consistent(planner, access):
         assert (parent < nodes).all()
         assert (tree.depth[1:n] == tree.depth[parent] + 1).all()
         assert ((tree.action[1:n] >= 0) & (tree.action[1:n] < 3)).all()
-        if not isinstance(planner, pp.Uniform):
+        if isinstance(planner, LayeredPlanner):
             assert (tree.pulls[1:n] > 0).all()
             assert (tree.flags[parent] & OPENED).all()
             assert not (tree.flags[parent] & TERMINAL).any()
@@ -178,7 +176,7 @@ def test_the_tree_is_consistent(planner, access):
 
 def test_ties_are_broken_by_chance():
     flat = pp.FunctionModel(lambda state, action, rng: (state, 1.0, False), 4, 0)
-    for planner in PLANNERS.values():
+    for planner in (*EVERYBODY.values(), pp.Random(0.9)):
         chosen = {planner.plan(flat, budget=60, seed=seed).action for seed in range(60)}
         assert chosen == {0, 1, 2, 3}, planner
 
@@ -188,7 +186,7 @@ def test_nodes_are_small():
     assert tree.bytes_per_node <= 64
 
 
-@every_planner
+@everybody
 @every_access
 def test_the_model_is_left_as_it_was(planner, access):
     problem = pp.problems.Garnet(10, 3, seed=0, noise=1.0)

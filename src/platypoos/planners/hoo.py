@@ -62,7 +62,7 @@ class HOO(RangePlanner):
     needs: ClassVar[str] = "range of returns, by that of rewards (may be wrong)"
 
     def _plan(self, task: Task) -> Plan:
-        episodes, length = episodes_and_length(task.budget, self.discount)
+        episodes, length = episodes_and_length(task.budget, task.num_actions, self.discount)
         sim, tree, growth = begin(task, length)
         width = (self.reward_max - self.reward_min) / (1 - self.discount)
         log = math.sqrt(2 * math.log(episodes))

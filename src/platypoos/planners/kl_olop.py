@@ -64,7 +64,7 @@ class KLOLOP(RangePlanner):
     needs: ClassVar[str] = "reward range, noise included (may be wrong)"
 
     def _plan(self, task: Task) -> Plan:
-        episodes, length = episodes_and_length(task.budget, self.discount)
+        episodes, length = episodes_and_length(task.budget, task.num_actions, self.discount)
         sim, tree, growth = begin(task, length)
         threshold = math.log(episodes)
         if self.guaranteed and episodes > 2:

@@ -45,6 +45,7 @@ class OLOP(RangePlanner):
           is played; what is still tied is decided by chance.
         - After a terminal state nothing is expected any more. Calls saved by episodes that end
           early are spent on further episodes.
+        - If fewer episodes than actions fit the budget, they are shorter.
         - Equally often played first actions are told apart by their estimated value.
 
     Args:
@@ -71,7 +72,7 @@ class OLOP(RangePlanner):
             object.__setattr__(self, "noise", check_number("noise", self.noise, least=0))
 
     def _plan(self, task: Task) -> Plan:
-        episodes, length = episodes_and_length(task.budget, self.discount)
+        episodes, length = episodes_and_length(task.budget, task.num_actions, self.discount)
         sim, tree, growth = begin(task, length)
         noise = self.reward_max - self.reward_min if self.noise is None else self.noise
         width = noise * math.sqrt(2 * math.log(episodes))
@@ -80,10 +81,12 @@ class OLOP(RangePlanner):
         return plan_by_plays(self, task, sim, tree, growth)
 
 
-def episodes_and_length(budget: int, discount: float) -> tuple[int, int]:
+def episodes_and_length(budget: int, num_actions: int, discount: float) -> tuple[int, int]:
     """The largest M with M·L ≤ budget, L = max(1, ⌈ln M / (2 ln 1/γ)⌉); and L.
 
-    >>> [episodes_and_length(budget, 0.95) for budget in (1_000, 10_000, 100_000)]
+    If M is below the number of actions, episodes are shortened so that each can be tried.
+
+    >>> [episodes_and_length(budget, 2, 0.95) for budget in (1_000, 10_000, 100_000)]
     [(29, 33), (192, 52), (1408, 71)]
     """
 
@@ -99,6 +102,9 @@ def episodes_and_length(budget: int, discount: float) -> tuple[int, int]:
             fits = middle
         else:
             too_many = middle
+    if fits < num_actions:
+        shorter = budget // num_actions
+        return budget // shorter, shorter
     return fits, length(fits)
 
 

@@ -29,6 +29,9 @@ from platypoos.tree import ROOT, TERMINAL, Tree, ticket
 
 Ints = NDArray[np.int64]
 
+UNDECIDED = -1
+"""A node is played once before its moves are listed: it may be a terminal one."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class SequentialHalving(Planner):
@@ -96,7 +99,7 @@ class Agenda(NamedTuple):
     node: Ints  # [horizon + 1]
     left: Ints  # [horizon + 1] units not handed on yet
     target: Ints  # [horizon + 1] visits that each remaining move is brought to
-    size: Ints  # [horizon + 1] how many moves remain; 0 if the node is not halved
+    size: Ints  # [horizon + 1] how many moves remain; 0 if the node is not halved, or UNDECIDED
     at: Ints  # [horizon + 1] the move whose turn it is
     moves: Ints  # [horizon + 1, actions] the remaining moves, as nodes
     top: Ints  # [1]
@@ -120,7 +123,7 @@ def run(sim: Any, tree: Tree, growth: Growth, agenda: Agenda, budget: int, gamma
 
 
 @inlined
-def hand_on(tree: Tree, growth: Growth, agenda: Agenda, node: int, units: int) -> None:
+def hand_on(agenda: Agenda, node: int, units: int) -> None:
     """Put a node with units to spend on the stack."""
     agenda.top[0] += 1
     top = agenda.top[0]
@@ -128,10 +131,18 @@ def hand_on(tree: Tree, growth: Growth, agenda: Agenda, node: int, units: int) -
     agenda.left[top] = units
     agenda.target[top] = 0
     agenda.at[top] = 0
+    agenda.size[top] = UNDECIDED
+
+
+@inlined
+def decide(tree: Tree, growth: Growth, agenda: Agenda) -> None:
+    """Whether the node on top is halved (then its moves are listed) or just played."""
+    top = agenda.top[0]
+    node = agenda.node[top]
     agenda.size[top] = 0
     missing = growth.num_actions - growth.children[node]
     inside = tree.flags[node] & TERMINAL == 0 and tree.depth[node] < agenda.horizon
-    if inside and units > 1 and units > missing:
+    if inside and agenda.left[top] > max(1, missing):
         for _ in range(missing):
             new_child(tree, growth, node)
         child = growth.first[node]
@@ -148,18 +159,20 @@ def next_rollout(tree: Tree, growth: Growth, agenda: Agenda, units: int) -> int:
     tree, growth, agenda = borrowed(tree), borrowed(growth), borrowed(agenda)
     while True:
         if agenda.top[0] < 0:
-            hand_on(tree, growth, agenda, ROOT, units)
+            hand_on(agenda, ROOT, units)
         top = agenda.top[0]
         node = agenda.node[top]
         if agenda.left[top] == 0:
             agenda.top[0] -= 1
-        elif agenda.size[top] == 0:  # plain roll-outs, each by another move if there is one
+        elif agenda.size[top] == UNDECIDED and (node == ROOT or tree.pulls[node] > 0):
+            decide(tree, growth, agenda)
+        elif agenda.size[top] <= 0:  # a plain roll-out, by a move not tried yet if there is one
             agenda.left[top] -= 1
             return rollout(tree, growth, node, agenda.horizon)
         elif agenda.size[top] == 1:
             share = agenda.left[top]
             agenda.left[top] = 0
-            hand_on(tree, growth, agenda, agenda.moves[top, 0], share)
+            hand_on(agenda, agenda.moves[top, 0], share)
         elif agenda.at[top] == agenda.size[top]:
             begin_round(tree, growth, agenda)
         else:
@@ -168,7 +181,7 @@ def next_rollout(tree: Tree, growth: Growth, agenda: Agenda, units: int) -> int:
             share = min(agenda.left[top], agenda.target[top] - tree.pulls[child])
             if share > 0:
                 agenda.left[top] -= share
-                hand_on(tree, growth, agenda, child, share)
+                hand_on(agenda, child, share)
 
 
 @inlined

@@ -108,7 +108,7 @@ class StOP(RangePlanner):
             rest = 0.0 if tree.flags[leaf] & TERMINAL else floor / (1 - self.discount)
             values[1 + action] = tree.value[leaf] + self.discount ** tree.depth[leaf] * rest
         if not reached:
-            node = 1 + int(np.nanargmax(values[1 : num_actions + 1]))
+            node = max(task.rng.permutation(num_actions) + 1, key=lambda child: values[child])
         return finish(self, task, sim, tree, node, values, floor=floor, reached=bool(reached))
 
     def table(self, num_actions: int, budget: int) -> tuple[Ints, Floats]:

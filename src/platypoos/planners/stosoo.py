@@ -117,6 +117,8 @@ def run(
         while h <= min(deepest, h_max):
             node, bound = take_leaf(tree, frontier, h, most, gamma, floor)
             if node != NOBODY and tree.pulls[node] >= k:
+                if calls_made(sim) + (h + 1 if reset else 1) > budget:
+                    return sweeps
                 most = bound
                 idle = False
                 open_leaf(tree, frontier, node, gamma)

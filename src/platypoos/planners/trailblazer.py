@@ -175,5 +175,5 @@ class Search:
             plays = max(plays + 1, math.ceil(1.1 * plays))
         if len(alive) == 1:
             return self.average(alive[0], samples, eta * epsilon), alive[0]
-        winner = max(alive, key=lambda child: values[child])
+        winner = max(self.task.rng.permutation(alive).tolist(), key=lambda child: values[child])
         return values[winner], winner
