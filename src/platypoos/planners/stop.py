@@ -89,6 +89,7 @@ class StOP(RangePlanner):
         if plays[0] > most:  # too few calls to begin
             plays[0], radius[0] = most, np.inf
         sim, tree = task.begin(task.budget + 1)
+        order = 1 + task.rng.permutation(num_actions)  # ties are broken by chance
         frontier = make_frontier(num_actions, len(tree.parent), num_actions, task.tie_seed())
         state = Bounds(
             low=np.empty(len(tree.parent)),
@@ -108,7 +109,7 @@ class StOP(RangePlanner):
             rest = 0.0 if tree.flags[leaf] & TERMINAL else floor / (1 - self.discount)
             values[1 + action] = tree.value[leaf] + self.discount ** tree.depth[leaf] * rest
         if not reached:
-            node = max(task.rng.permutation(num_actions) + 1, key=lambda child: values[child])
+            node = max(order, key=lambda child: values[child])
         return finish(self, task, sim, tree, node, values, floor=floor, reached=bool(reached))
 
     def table(self, num_actions: int, budget: int) -> tuple[Ints, Floats]:

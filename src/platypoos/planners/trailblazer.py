@@ -107,6 +107,7 @@ class Search:
     ) -> None:
         self.sim: Any = sim
         self.tree, self.growth, self.task = tree, growth, task
+        self.chance = np.random.default_rng(growth.seed)  # for ties
         self.first: dict[int, float] = {}  # the latest values of the first actions
         self.num_actions = task.num_actions
         self.low = planner.reward_min
@@ -175,5 +176,5 @@ class Search:
             plays = max(plays + 1, math.ceil(1.1 * plays))
         if len(alive) == 1:
             return self.average(alive[0], samples, eta * epsilon), alive[0]
-        winner = max(self.task.rng.permutation(alive).tolist(), key=lambda child: values[child])
+        winner = max(self.chance.permutation(alive).tolist(), key=lambda child: values[child])
         return values[winner], winner
