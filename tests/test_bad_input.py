@@ -7,6 +7,7 @@ import math
 import numba
 import numpy as np
 import pytest
+from random_trees import PLANNERS
 
 import platypoos as pp
 
@@ -19,11 +20,8 @@ def idle_kernel(state, action, params, rng, next_state):
     return 0.0, False
 
 
-PLANNERS = [pp.PlaTyPOOS, pp.SequOOL, pp.StroquOOL, pp.Uniform]
-
-
 @pytest.mark.parametrize("discount", [1.0, -0.1, 2, math.nan, "high", "0.9", None])
-@pytest.mark.parametrize("make", PLANNERS)
+@pytest.mark.parametrize("make", PLANNERS.values(), ids=PLANNERS)
 def test_discount(make, discount):
     with pytest.raises(pp.InvalidArgument, match=r"discount must be .*\[0, 1\)") as caught:
         make(discount)
@@ -44,6 +42,43 @@ def test_discount_of_plan_control_and_schedules(discount):
     ):
         with pytest.raises(pp.InvalidArgument, match="discount must be in"):
             schedule(100, 2, discount)
+
+
+@pytest.mark.parametrize("make", PLANNERS.values(), ids=PLANNERS)
+def test_budget_of_every_planner(make):
+    match = r"budget 1 is below the number of actions 2: .* at least 2"
+    with pytest.raises(pp.InvalidArgument, match=match):
+        make(0.9).plan(MODEL, budget=1)
+    with pytest.raises(pp.InvalidArgument, match=match):
+        pp.control(MODEL, make(0.9), budget=1, steps=1)
+
+
+@pytest.mark.parametrize(
+    ("make", "match"),
+    [
+        (lambda: pp.OLOP(0.9, reward_max=math.inf), "reward_max must be a finite number above 0"),
+        (lambda: pp.OPD(0.9, reward_max=0.0), "reward_max must be a finite number above 0, got 0"),
+        (lambda: pp.OPD(0.9, reward_max=1, reward_min=2), "above 2, got 1"),
+        (lambda: pp.OPD(0.9, reward_max=1, reward_min="low"), "reward_min must be .* 'low'"),
+        (lambda: pp.OLOP(0.9, reward_max=1, noise=-1), "noise must be .* at least 0, got -1"),
+        (lambda: pp.StoSOO(0.9, noise=math.nan), "noise must be .* got nan"),
+        (lambda: pp.UCT(0.9, scale=True, horizon=5), "scale must be .* got True"),
+        (lambda: pp.UCT(0.9, scale=-1.0, horizon=5), "scale must be .* at least 0, got -1"),
+        (lambda: pp.UCT(0.9, scale=1.0, horizon=0), "horizon must be a whole number .* got 0"),
+        (lambda: pp.BRUE(0.9, horizon=2.5), "horizon must be a whole number .* got 2.5"),
+        (lambda: pp.SequentialHalving(0.9, horizon=None), "horizon must be .* got None"),
+        (lambda: pp.BAIMCTS(0.9, reward_max=1, depth=0), "depth must be"),
+        (lambda: pp.BAIMCTS(0.9, reward_max=1, depth=2, delta=1), "delta .* below 1, got 1"),
+        (lambda: pp.BAIMCTS(0.9, reward_max=1, depth=2, rule="ucb"), "rule must be .* 'ucb'"),
+        (lambda: pp.StOP(0.9, reward_max=1, epsilon=0), "epsilon must be .* above 0, got 0"),
+        (lambda: pp.TrailBlazer(0.9, reward_max=1, epsilon=-1), "epsilon .* above 0, got -1"),
+        (lambda: pp.TrailBlazer(0.9, reward_max=1, epsilon=1, delta=0), "delta .* above 0"),
+        (lambda: pp.SOO(0.9, reward_floor=math.inf), "reward_floor must be"),
+    ],
+)
+def test_what_planners_are_told(make, match):
+    with pytest.raises(pp.InvalidArgument, match=match):
+        make()
 
 
 @pytest.mark.parametrize("budget", [0, 1, -5])

@@ -8,6 +8,7 @@ import traceback
 import numba
 import numpy as np
 import pytest
+from random_trees import THINKING
 
 import platypoos as pp
 
@@ -42,6 +43,41 @@ def test_rewards_that_are_not_finite(kind, reward, access):
     assert learned.sum() > 2
     assert (error.tree.reward[1:n][learned] == 1.0).all()
     assert error.calls - 500 < error.tree.pulls[1:n].sum() <= error.calls
+
+
+DEEP = {name: make for name, make in THINKING.items() if name not in {"one-step", "trailblazer"}}
+
+
+@pytest.mark.parametrize("access", ["restore", "reset"])
+@pytest.mark.parametrize("kind", ["python", "array"])
+@pytest.mark.parametrize("make", DEEP.values(), ids=DEEP)
+def test_every_planner_keeps_what_it_learned(make, kind, access):
+    with pytest.raises(pp.RewardError, match=r"reward nan.*at state .*3") as caught:
+        make(0.9).plan(bad_reward_model(kind, math.nan), budget=2_000, seed=0, access=access)
+    error = caught.value
+    assert error.state == 3
+    assert error.action in {0, 1}
+    n = error.tree.num_nodes
+    learned = error.tree.pulls[1:n] > 0
+    assert learned.sum() >= 3
+    assert (error.tree.reward[1:n][learned] == 1.0).all()
+    if kind == "python":
+        assert error.tree.pulls[1:n].sum() == error.calls - 1
+
+
+@pytest.mark.parametrize("access", ["restore", "reset"])
+@pytest.mark.parametrize("make", DEEP.values(), ids=DEEP)
+def test_every_planner_keeps_the_traceback(make, access):
+    with pytest.raises(pp.ModelError, match=r"RuntimeError: the simulator exploded.*state 2") as e:
+        make(0.9).plan(
+            pp.FunctionModel(exploding_simulator, 2, 0), budget=2_000, seed=0, access=access
+        )
+    assert isinstance(e.value.__cause__, RuntimeError)
+    assert "exploding_simulator" in "".join(traceback.format_exception(e.value.__cause__))
+    compiled = pp.CompiledModel(failing_kernel, 2, np.zeros(1), params=1)
+    with pytest.raises(pp.RewardError, match=r"reward nan.*state array\(\[2") as caught:
+        make(0.9).plan(compiled, budget=2_000, seed=0, access=access)
+    assert caught.value.tree.pulls.sum() > 0
 
 
 @pytest.mark.parametrize("reward", ["much", None, [1.0, 2.0], 1j])

@@ -80,7 +80,7 @@ def begin_opened(task: Task, longest: int) -> tuple[Ledger, Tree, Growth]:
 def random_below(growth: Growth, end: int) -> int:
     """A random number from 0 to end − 1."""
     growth.drawn[0] += 1
-    bits = ticket(growth.seed, -growth.drawn[0]) >> np.uint64(32)
+    bits = ticket(growth.seed + 1, growth.drawn[0]) >> np.uint64(32)
     return int((bits * np.uint64(end)) >> np.uint64(32))
 
 

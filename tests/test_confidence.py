@@ -1,0 +1,121 @@
+"""Planners that are asked for an accuracy, and every planner given a large budget."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import platypoos as pp
+
+
+@pytest.mark.parametrize("kind", [pp.TrailBlazer, pp.StOP])
+@pytest.mark.parametrize("noise", [0.0, 0.2])
+@pytest.mark.parametrize(("gamma", "epsilon"), [(0.1, 0.3), (0.3, 0.5)])
+def test_the_value_is_within_epsilon_in_a_share_of_1_minus_delta(kind, noise, gamma, epsilon):
+    # 100 runs: Garnets of 3 states and 2 actions, seeds 0 … 99. A share of 0.9 is promised; the
+    # bounds are loose, and it is 1 here.
+    good = 0
+    for seed in range(100):
+        problem = pp.problems.Garnet(3, 2, seed=seed, noise=noise)
+        planner = kind(gamma, reward_min=-noise, reward_max=1 + noise, epsilon=epsilon, delta=0.1)
+        plan = planner.plan(problem.compiled(), budget=1_000_000, seed=seed)
+        assert plan.reached is True
+        assert plan.calls < 1_000_000
+        exact = problem.action_values(0, gamma)
+        accurate = abs(plan.value - exact.max()) <= epsilon
+        good += bool(accurate and pp.simple_regret(problem, plan) <= epsilon)
+    assert good >= 90
+
+
+@pytest.mark.parametrize("kind", [pp.TrailBlazer, pp.StOP])
+@pytest.mark.parametrize("access", ["restore", "reset"])
+def test_the_cap_is_kept_and_told(kind, access):
+    problem = pp.problems.Garnet(5, 3, seed=0, noise=0.2)
+    for budget in (3, 50, 1_000):
+        planner = kind(0.9, reward_min=-0.2, reward_max=1.2, epsilon=0.1)
+        plan = planner.plan(problem, budget=budget, seed=0, access=access)
+        assert plan.reached is False
+        assert plan.calls <= budget
+        assert np.isfinite(plan.value)
+        assert np.isfinite(plan.action_values).all()
+
+
+def test_terminal_states_do_not_keep_stop_from_an_answer():
+    problem = pp.problems.Tabular([[0, 1], [1, 1]], [[0.2, 0.9], [0.0, 0.0]], terminal=[1])
+    planner = pp.StOP(0.2, reward_max=1.0, epsilon=0.1)
+    plan = planner.plan(problem.compiled(), budget=1_000_000, seed=0)
+    assert plan.reached
+    assert plan.action == 1
+    assert plan.value == pytest.approx(0.9)
+
+
+@pytest.mark.parametrize("rule", ["ugape", "lucb"])
+def test_bai_mcts_stops_when_the_best_action_is_known(rule):
+    # The tree of depth 3 by brute force: the action's value in it is within ε of the best.
+    for seed in range(50):
+        problem = pp.problems.Garnet(5, 2, seed=seed, noise=0.1)
+        planner = pp.BAIMCTS(
+            0.5, reward_min=-0.1, reward_max=1.1, depth=3, epsilon=0.3, delta=0.1, rule=rule
+        )
+        plan = planner.plan(problem.compiled(), budget=1_000_000, seed=seed)
+        assert plan.reached
+        assert plan.calls < 1_000_000
+        values = [
+            max(
+                problem.expected_return((first, second, third), 0.5)
+                for second in range(2)
+                for third in range(2)
+            )
+            for first in range(2)
+        ]
+        assert values[plan.action] >= max(values) - 0.3
+    capped = pp.BAIMCTS(0.5, reward_max=1.0, depth=3, epsilon=1e-6, rule=rule)
+    assert capped.plan(pp.problems.Garnet(5, 2), budget=100, seed=0).reached is False
+
+
+# A large budget for each planner: Garnets of 3 states and 2 actions, rewards in [0, 1], no noise.
+# The smallest gap between the two actions' values in the 50 problems is 0.0027 for γ = 0.4 and
+# 0.0145 for γ = 0.1 and 0.2.
+CONSISTENT = {
+    "platypoos": (pp.PlaTyPOOS(0.4), 1_000),
+    "sequool": (pp.SequOOL(0.4), 1_000),
+    "stroquool": (pp.StroquOOL(0.4), 1_000),
+    "uniform": (pp.Uniform(0.4), 1_000),
+    "uniform-naive": (pp.Uniform(0.4, share=False), 10_000),
+    "opd": (pp.OPD(0.4, reward_max=1.0), 1_000),
+    "olop": (pp.OLOP(0.4, reward_max=1.0, noise=0.1), 10_000),
+    "kl-olop": (pp.KLOLOP(0.4, reward_max=1.0), 100_000),
+    "uct": (pp.UCT(0.4, scale=0.5, horizon=10), 1_000_000),
+    "polynomial-uct": (pp.PolynomialUCT(0.4, scale=0.1, horizon=10), 1_000_000),
+    "brue": (pp.BRUE(0.4, horizon=10), 1_000_000),
+    "hoo": (pp.HOO(0.4, reward_max=1.0), 1_000_000),
+    "soo": (pp.SOO(0.4), 1_000),
+    "stosoo": (pp.StoSOO(0.4, noise=0.1), 100_000),
+    "sequential-halving": (pp.SequentialHalving(0.4, horizon=10), 100_000),
+    "op-mdp": (pp.OPMDP(0.4, reward_max=1.0), 1_000),
+    "bai-mcts": (pp.BAIMCTS(0.4, reward_max=1.0, depth=6), 1_000_000),
+    "bai-mcts-lucb": (pp.BAIMCTS(0.4, reward_max=1.0, depth=6, rule="lucb"), 1_000_000),
+    "trailblazer": (pp.TrailBlazer(0.1, reward_max=1.0, epsilon=0.1), 1_000_000),
+    "stop": (pp.StOP(0.2, reward_max=1.0, epsilon=0.2), 1_000_000),
+}
+
+
+@pytest.mark.parametrize("name", CONSISTENT)
+def test_the_optimal_action_of_50_garnets(name):
+    assert set(CONSISTENT) | {"one-step", "random"} >= set(pp.planners.available())
+    planner, budget = CONSISTENT[name]
+    for seed in range(50):
+        problem = pp.problems.Garnet(3, 2, seed=seed)
+        plan = planner.plan(problem.compiled(), budget=budget, seed=seed)
+        assert pp.simple_regret(problem, plan) == 0, seed
+
+
+def test_the_floor_does_not_find_it():
+    right = dict.fromkeys((pp.OneStep, pp.Random), 0)
+    for kind in right:
+        for seed in range(50):
+            problem = pp.problems.Garnet(3, 2, seed=seed)
+            plan = kind(0.4).plan(problem, budget=1_000, seed=seed)
+            right[kind] += pp.simple_regret(problem, plan) == 0
+    assert 10 < right[pp.Random] < 40
+    assert right[pp.OneStep] < 50
