@@ -19,6 +19,7 @@ lint: .venv/test
 
 bench: .venv/test
 	$(BIN)/python benchmarks/speed.py
+	$(BIN)/python benchmarks/planners.py
 
 .venv/bin/python:
 	$(PYTHON) -m venv .venv

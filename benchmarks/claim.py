@@ -71,7 +71,7 @@ def main(out: Path) -> int:
     lines = [
         "# PlaTγPOOS against OLOP, KL-OLOP and UCT on the paper's problem",
         "",
-        f"SwitchChain, γ = {GAMMA}, {STEPS} steps, N calls a step, {SEEDS} seeds (0 … {SEEDS - 1}).",
+        f"SwitchChain, γ = {GAMMA}, {STEPS} steps, N calls a step, seeds 0 … {SEEDS - 1}.",
         "Mean of the expected return of the actions taken, without the shift of 100, and its 95 %",
         "interval. The optimum is 100.38, always switching gives 25.66, random actions 18.3.",
         "Made by `python benchmarks/claim.py`.",

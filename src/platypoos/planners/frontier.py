@@ -155,11 +155,10 @@ def pop(frontier: Frontier, heap: int) -> int:
 
 
 @jitable
-def make_children(tree: Tree, frontier: Frontier, node: int, gamma: float) -> int:
-    """Open a node: all its children, next to each other, as the request; returns the first."""
-    tree.flags[node] |= OPENED
+def make_children(tree: Tree, frontier: Frontier, node: int, depth: int, gamma: float) -> int:
+    """Open a node of a depth: its children, side by side, are the request; returns the first."""
+    tree.flags[node] = OPENED  # it is not terminal
     first = tree.size[0]
-    depth = tree.depth[node]
     frontier.power[depth + 1] = frontier.power[depth] * gamma
     for action in range(frontier.num_actions):
         set_node(tree, first + action, node, action, depth + 1, 0)
@@ -188,10 +187,17 @@ def best_node(tree: Tree, frontier: Frontier, gamma: float, floor: float) -> int
 
 
 @inlined
+def steps_value(frontier: Frontier, h: int, gamma: float) -> float:
+    """1 + γ + … + γ^(h−1)."""
+    return float((1.0 - frontier.power[h]) / (1.0 - gamma))
+
+
+@inlined
 def floored(tree: Tree, frontier: Frontier, node: int, gamma: float, floor: float) -> float:
     """û with rewards counted from the floor: what nodes of different depth are compared by."""
-    steps = 1.0 if tree.flags[node] & TERMINAL else 1.0 - frontier.power[tree.depth[node]]
-    return float(tree.value[node] - floor * steps / (1.0 - gamma))
+    if tree.flags[node] & TERMINAL:
+        return float(tree.value[node] - floor / (1.0 - gamma))
+    return float(tree.value[node] - floor * steps_value(frontier, tree.depth[node], gamma))
 
 
 def plan_of_node(

@@ -8,15 +8,14 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from platypoos._jit import borrowed, jit, overload
+from platypoos._jit import borrowed, jit
 from platypoos.checks import check_count
 from platypoos.errors import InvalidArgument
 from platypoos.models.base import Access
 from platypoos.plan import Plan
 from platypoos.planners.base import RangePlanner, Task
 from platypoos.planners.growth import finish
-from platypoos.simulator import calls_made, evaluate
-from platypoos.simulator_compiled import Driver
+from platypoos.planners.opd import OPD
 from platypoos.tree import OPENED, ROOT, TERMINAL, Tree, set_node, set_root, ticket
 
 Ints = NDArray[np.int64]
@@ -61,17 +60,20 @@ class OPMDP(RangePlanner):
     needs: ClassVar[str] = "reward range (may be too wide), transition probabilities, no noise"
 
     def _plan(self, task: Task) -> Plan:
-        most = 1
-        if hasattr(task.model, "successors"):
-            most = check_count("max_successors", getattr(task.model, "max_successors", None))
-            if task.access is Access.RESET:
-                raise InvalidArgument(
-                    "OPMDP lists successors of states, so it needs RESTORE access"
-                )
-        gamma = self.discount
+        if not hasattr(task.model, "successors"):
+            known = OPD(self.discount, reward_max=self.reward_max, reward_min=self.reward_min)
+            return known._plan(task)  # noqa: SLF001  a planner like this one
+        if task.access is Access.RESET:
+            raise InvalidArgument("OPMDP lists successors of states, so it needs RESTORE access")
+        most = check_count("max_successors", getattr(task.model, "max_successors", None))
+        widest = task.num_actions * most
+        if task.budget < widest:
+            raise InvalidArgument(
+                f"budget {task.budget} is below the {widest} successors of one state; pass a "
+                f"budget of at least {widest}"
+            )
         capacity = task.budget + 1
         sim, tree = task.begin(capacity)
-        widest = task.num_actions * most
         chances = Chances(
             first=np.empty(capacity, np.int64),
             children=np.zeros(capacity, np.int64),
@@ -79,25 +81,22 @@ class OPMDP(RangePlanner):
             low=np.empty(capacity),
             high=np.empty(capacity),
             promise=np.empty(capacity),
-            nodes=np.empty(widest, np.int64),
-            repeats=np.ones(widest, np.int64),
             num_actions=task.num_actions,
-            most=most,
             seed=task.tie_seed(),
         )
-        if task.budget < widest:
-            raise InvalidArgument(
-                f"budget {task.budget} is below the {widest} successors of one state; pass a "
-                f"budget of at least {widest}"
-            )
-        reset = task.access is Access.RESET
-        run(sim, tree, chances, task.budget, reset, gamma, self.reward_min, self.reward_max)
+        gamma, low, high = self.discount, self.reward_min, self.reward_max
+        set_root(tree)
+        set_leaf(tree, chances, ROOT, 1.0, gamma, low, high)
+        while chances.promise[ROOT] >= 0.0 and sim.calls + widest <= task.budget:
+            node = int(most_promising(tree, chances, gamma))
+            expand(sim, tree, chances, node, most)
+            back_up(tree, chances, node, gamma, low, high)
         best = recommended(tree, chances, gamma)
-        return finish(self, task, sim, tree, best, tree.value, floor=self.reward_min)
+        return finish(self, task, sim, tree, best, tree.value, floor=low)
 
 
 class Chances(NamedTuple):
-    """The children of every node and what is known of it; and scratch memory."""
+    """The children of every node, and what is known of it."""
 
     first: Ints  # [capacity] children are next to each other, by action…
     children: Ints  # [capacity] …and so many
@@ -105,52 +104,18 @@ class Chances(NamedTuple):
     low: Floats  # [capacity] bounds of the value from a node on
     high: Floats  # [capacity]
     promise: Floats  # [capacity] largest P·γ^d of a leaf in the optimistic subtree; −1 if none
-    nodes: Ints  # [actions · successors] a request: the nodes to evaluate…
-    repeats: Ints  # [actions · successors] …and how often
     num_actions: int
-    most: int  # successors of a state and an action
     seed: int
 
 
-@Driver
-def run(
-    sim: Any,
-    tree: Tree,
-    chances: Chances,
-    budget: int,
-    reset: bool,
-    gamma: float,
-    low: float,
-    high: float,
-) -> int:
-    """Expand the leaf that matters most to the optimistic subtree, again and again."""
-    tree, chances = borrowed(tree), borrowed(chances)
-    set_root(tree)
-    set_leaf(tree, chances, ROOT, 1.0, gamma, low, high)
-    expanded = 0
-    while chances.promise[ROOT] >= 0.0:
-        node = most_promising(tree, chances, gamma)
-        price = chances.num_actions * chances.most * (int(tree.depth[node]) + 1 if reset else 1)
-        if calls_made(sim) + price > budget:
-            break
-        if not expand(sim, tree, chances, node):
-            break
-        back_up(tree, chances, node, gamma, low, high)
-        expanded += 1
-    return expanded
-
-
-def expand(sim: Any, tree: Tree, chances: Chances, node: int) -> bool:
+def expand(sim: Any, tree: Tree, chances: Chances, node: int, most: int) -> None:
     """Make the children of a node: all successors by all actions."""
-    if not hasattr(sim.model, "successors"):
-        make_successors(tree, chances, node)
-        return evaluate(sim, tree, chances.nodes, chances.repeats)
     tree.flags[node] |= OPENED
-    first = tree.num_nodes
-    child = first
+    first = child = tree.num_nodes
+    depth = int(tree.depth[node]) + 1
     for action in range(chances.num_actions):
-        for chance, state, reward, ended in sim.successors(node, action, chances.most):
-            set_node(tree, child, node, action, int(tree.depth[node]) + 1, 0)
+        for chance, state, reward, ended in sim.successors(node, action, most):
+            set_node(tree, child, node, action, depth, 0)
             tree.reward[child] = reward
             tree.pulls[child] = 1
             if ended:
@@ -161,31 +126,6 @@ def expand(sim: Any, tree: Tree, chances: Chances, node: int) -> bool:
             tree.size[0] = child
     chances.first[node] = first
     chances.children[node] = child - first
-    return True
-
-
-@overload(expand)
-def _expand_compiled(sim: Any, tree: Any, chances: Any, node: Any) -> Any:  # noqa: ARG001
-    def implementation(sim: Any, tree: Any, chances: Any, node: Any) -> Any:
-        make_successors(tree, chances, node)
-        return evaluate(sim, tree, chances.nodes, chances.repeats)
-
-    return implementation
-
-
-@jit
-def make_successors(tree: Tree, chances: Chances, node: int) -> None:
-    """One successor for every action; they are the request."""
-    tree, chances = borrowed(tree), borrowed(chances)
-    tree.flags[node] |= OPENED
-    first = tree.size[0]
-    for action in range(chances.num_actions):
-        set_node(tree, first + action, node, action, tree.depth[node] + 1, 0)
-        tree.reward[first + action] = 0.0
-        chances.nodes[action] = first + action
-    tree.size[0] = first + chances.num_actions
-    chances.first[node] = first
-    chances.children[node] = chances.num_actions
 
 
 @jit

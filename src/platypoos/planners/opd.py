@@ -86,7 +86,7 @@ def run(
     node = ROOT
     opened = 0
     while calls_made(sim) + open_price(tree, node, frontier.num_actions, reset) <= budget:
-        first = make_children(tree, frontier, node, gamma)
+        first = make_children(tree, frontier, node, int(tree.depth[node]), gamma)
         if not evaluate(sim, tree, frontier.nodes, frontier.repeats):
             break
         node = replace_best(tree, frontier, first, gamma, reward_max)

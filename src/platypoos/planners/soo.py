@@ -17,14 +17,14 @@ from platypoos.planners.frontier import (
     NOBODY,
     Frontier,
     best_node,
-    floored,
     make_children,
     make_frontier,
     open_price,
     plan_of_node,
     pop,
     push,
-    top_leaf,
+    steps_value,
+    top_key,
 )
 from platypoos.planners.growth import find_floor
 from platypoos.simulator import calls_made, evaluate
@@ -105,51 +105,57 @@ def run(
     sweeps = 0
     h = 0
     most = -np.inf
-    node = ROOT
+    node, value = ROOT, 0.0
     while node != NOBODY or sweeps == 0:
         if calls_made(sim) + open_price(tree, node, frontier.num_actions, reset) > budget:
             break
-        first = make_children(tree, frontier, node, gamma)
+        first = make_children(tree, frontier, node, h, gamma)
         if not evaluate(sim, tree, frontier.nodes, frontier.repeats):
             break
-        floor = push_leaves(tree, frontier, first, floor)
+        floor = push_leaves(tree, frontier, first, h, value, floor)
         deepest = max(deepest, h + 1)
         # The next depth of this sweep whose best leaf beats those opened; else a new sweep.
         used = floor if np.isnan(given_floor) else given_floor
-        h, most, node = next_leaf(tree, frontier, h + 1, min(deepest, h_max), most, gamma, used)
+        last = min(deepest, h_max)
+        h, node, value, most = next_leaf(frontier, h + 1, last, most, gamma, used)
         if node == NOBODY:
             sweeps += 1
-            h, most, node = next_leaf(tree, frontier, 1, min(deepest, h_max), -np.inf, gamma, used)
+            h, node, value, most = next_leaf(frontier, 1, last, -np.inf, gamma, used)
     return sweeps
 
 
 @jit
-def push_leaves(tree: Tree, frontier: Frontier, first: int, floor: float) -> float:
-    """The children just evaluated wait in the heap of their depth; returns the new floor."""
+def push_leaves(
+    tree: Tree, frontier: Frontier, first: int, h: int, value: float, floor: float
+) -> float:
+    """The children just evaluated wait in the heap of their depth; returns the new floor.
+
+    ``value`` and ``h`` are of their parent, which was made long ago: reading them from the tree
+    would be slow.
+    """
     tree, frontier = borrowed(tree), borrowed(frontier)
-    parent = tree.parent[first]
-    weight = frontier.power[tree.depth[parent]]
+    weight = frontier.power[h]
     for child in range(first, first + frontier.num_actions):
-        tree.value[child] = tree.value[parent] + weight * tree.reward[child]
+        tree.value[child] = value + weight * tree.reward[child]
         floor = min(floor, tree.reward[child])
         if tree.flags[child] & TERMINAL:
             floor = min(floor, 0.0)
         else:
-            push(frontier, tree.depth[child], child, tree.value[child])
+            push(frontier, h + 1, child, tree.value[child])
     return floor
 
 
 @jit
 def next_leaf(
-    tree: Tree, frontier: Frontier, h: int, last: int, most: float, gamma: float, floor: float
-) -> tuple[int, float, int]:
-    """From depth h on, the first best leaf worth at least ``most``: depth, its worth, leaf."""
-    tree, frontier = borrowed(tree), borrowed(frontier)
+    frontier: Frontier, h: int, last: int, most: float, gamma: float, floor: float
+) -> tuple[int, int, float, float]:
+    """From depth h on, the first best leaf worth at least ``most``: depth, leaf, u, its worth."""
+    frontier = borrowed(frontier)
     while h <= last:
-        top = top_leaf(frontier, h)
-        if top != NOBODY:
-            value = floored(tree, frontier, top, gamma, floor)
-            if value >= most:
-                return h, value, pop(frontier, h)
+        if frontier.size[h] > 0:
+            value = top_key(frontier, h)
+            worth = value - floor * steps_value(frontier, h, gamma)
+            if worth >= most:
+                return h, pop(frontier, h), value, worth
         h += 1
-    return h, most, NOBODY
+    return h, NOBODY, 0.0, most

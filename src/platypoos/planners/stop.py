@@ -172,7 +172,7 @@ def run(
         count = 1 if ended else frontier.num_actions
         if calls_made(sim) + count * depth * plays > budget:
             return False, best
-        first = node if ended else make_children(tree, frontier, node, gamma)
+        first = node if ended else make_children(tree, frontier, node, depth - 1, gamma)
         for child in range(first, first + count):
             trace(tree, bounds, child)
             total = 0.0

@@ -22,8 +22,8 @@ from platypoos.planners.frontier import (
     plan_of_node,
     pop,
     push,
+    steps_value,
     top_key,
-    top_leaf,
 )
 from platypoos.planners.growth import find_floor
 from platypoos.simulator import calls_made, evaluate
@@ -115,7 +115,7 @@ def run(
         most = -np.inf
         h = 1
         while h <= min(deepest, h_max):
-            node, bound = take_leaf(tree, frontier, h, most, gamma, floor)
+            node, bound = take_leaf(frontier, h, most, gamma, floor)
             if node != NOBODY and tree.pulls[node] >= k:
                 if calls_made(sim) + (h + 1 if reset else 1) > budget:
                     return sweeps
@@ -142,7 +142,7 @@ def run(
 def open_leaf(tree: Tree, frontier: Frontier, node: int, gamma: float) -> None:
     """The children wait in the heap of their depth, above all that has been evaluated."""
     tree, frontier = borrowed(tree), borrowed(frontier)
-    first = make_children(tree, frontier, node, gamma)
+    first = make_children(tree, frontier, node, int(tree.depth[node]), gamma)
     for child in range(first, first + frontier.num_actions):
         tree.value[child] = tree.value[node]
         push(frontier, tree.depth[child], child, np.inf)
@@ -150,14 +150,13 @@ def open_leaf(tree: Tree, frontier: Frontier, node: int, gamma: float) -> None:
 
 @jit
 def take_leaf(
-    tree: Tree, frontier: Frontier, h: int, most: float, gamma: float, floor: float
+    frontier: Frontier, h: int, most: float, gamma: float, floor: float
 ) -> tuple[int, float]:
     """The leaf of depth h with the largest bound, if that is at least ``most``; and its bound."""
-    top = top_leaf(frontier, h)
-    if top == NOBODY:
+    if frontier.size[h] == 0:
         return NOBODY, most
     # Across depths rewards are counted from the floor.
-    bound = top_key(frontier, h) + floored(tree, frontier, top, gamma, floor) - tree.value[top]
+    bound = top_key(frontier, h) - floor * steps_value(frontier, h, gamma)
     if bound < most:
         return NOBODY, most
     return pop(frontier, h), bound
