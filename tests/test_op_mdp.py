@@ -57,6 +57,55 @@ def test_bounds_and_decisions_against_value_iteration():
     assert right >= 48
 
 
+def test_leaves_are_expanded_in_the_order_of_brute_force():
+    gamma = 0.7
+    for seed in range(30):
+        model = Chancy(seed)
+        order, listed = [], {}
+
+        def successors(history, action, model=model, order=order, listed=listed):
+            if not order or order[-1] != history:
+                order.append(history)
+            found = [
+                (model.p[history[-1], action, s], (*history, action, int(s)), reward)
+                for s, reward in enumerate(model.r[history[-1], action])
+                if model.p[history[-1], action, s] > 0
+            ]
+            listed[history, action] = found
+            return found
+
+        tree = pp.FunctionModel(lambda s, a, r: (s, 0.0, False), 2, (0,))
+        tree.successors, tree.max_successors = successors, 3
+        pp.OPMDP(gamma, reward_max=1.0).plan(tree, budget=150, seed=seed)
+        assert len(order) > 10
+
+        def upper(history, expanded, listed=listed):
+            """The upper bound and the action that has it, from scratch."""
+            if history not in expanded:
+                return 1 / (1 - gamma), None
+            bounds = [
+                sum(p * (r + gamma * upper(s, expanded)[0]) for p, s, r in listed[history, a])
+                for a in range(2)
+            ]
+            return max(bounds), int(np.argmax(bounds))
+
+        def leaves(history, weight, expanded, listed=listed):
+            """The leaves of the optimistic subtree, with P·γ^d."""
+            if history not in expanded:
+                return {history: weight}
+            action = upper(history, expanded)[1]
+            found = {}
+            for p, s, _ in listed[history, action]:
+                found |= leaves(s, weight * p * gamma, expanded)
+            return found
+
+        expanded = set()
+        for history in order:
+            options = leaves((0,), 1.0, expanded)
+            assert options[history] == pytest.approx(max(options.values()), rel=1e-9)
+            expanded.add(history)
+
+
 def test_more_calls_give_better_bounds():
     model = Chancy(0)
     values = [
