@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 
@@ -74,8 +76,9 @@ def test_leaves_are_expanded_in_the_order_of_brute_force():
             listed[history, action] = found
             return found
 
-        tree = pp.FunctionModel(lambda s, a, r: (s, 0.0, False), 2, (0,))
-        tree.successors, tree.max_successors = successors, 3
+        tree = SimpleNamespace(
+            num_actions=2, initial_state=(0,), step=None, successors=successors, max_successors=3
+        )
         pp.OPMDP(gamma, reward_max=1.0).plan(tree, budget=150, seed=seed)
         assert len(order) > 10
 
