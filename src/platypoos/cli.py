@@ -8,23 +8,25 @@ import json
 import math
 import os
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from platypoos import __version__, problems
+from platypoos import __version__
 from platypoos.control import plan
 from platypoos.errors import InvalidArgument, PlatypoosError
+from platypoos.experiments.commands import add_commands, parsed
+from platypoos.experiments.spec import PROBLEMS
 from platypoos.plan import Plan
 from platypoos.planners import Planner, available
 from platypoos.problems import Problem, simple_regret
 
-PROBLEMS: dict[str, tuple[Callable[..., Problem], tuple[str, ...]]] = {
-    "switch-chain": (problems.SwitchChain, ("stay", "switch")),
-    "garnet": (problems.Garnet, ()),
-    "grid": (problems.Grid, ("up", "right", "down", "left")),
-    "battery": (problems.Battery, ("wait", "buy", "sell")),
+ACTIONS = {
+    "switch-chain": ("stay", "switch"),
+    "grid": ("up", "right", "down", "left"),
+    "battery": ("wait", "buy", "sell"),
 }
+"""Names of actions, where they have some."""
 COMPILE_FROM = 20_000
 """Budgets from here on are planned in machine code; below, compiling takes longer than it saves."""
 
@@ -44,7 +46,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser = _parser()
     args = parser.parse_args(argv)
     try:
-        args.run(args)
+        return int(args.run(args) or 0)
     except PlatypoosError as error:
         print(f"platypoos: {error}", file=sys.stderr)
         return 2
@@ -57,7 +59,6 @@ def main(argv: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         print("platypoos: interrupted", file=sys.stderr)
         return 130
-    return 0
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -112,6 +113,7 @@ def _parser() -> argparse.ArgumentParser:
     every.add_argument("--json", action="store_true", help="print JSON instead of a table")
     every.set_defaults(run=_planners)
 
+    add_commands(commands)
     demo = commands.add_parser(
         "demo",
         help="plan on the paper's problem and on CartPole, and save a picture",
@@ -134,7 +136,7 @@ def make_planner(name: str, discount: float, settings: Sequence[str]) -> Planner
         if key not in fields:
             takes = ", ".join(fields) if fields else "none"
             raise InvalidArgument(f"{name} has no parameter {key!r}; it takes: {takes}")
-        chosen[key] = _parsed(value)
+        chosen[key] = parsed(value)
     missing = [key for key, field in fields.items() if _required(field) and key not in chosen]
     if missing:
         sets = " ".join(f"--set {key}=…" for key in missing)
@@ -149,19 +151,6 @@ def parameters(kind: type[Planner]) -> dict[str, dataclasses.Field[Any]]:
 
 def _required(field: dataclasses.Field[Any]) -> bool:
     return field.default is dataclasses.MISSING
-
-
-def _parsed(value: str) -> Any:
-    """A number, true, false or none, else the text itself; the planner checks it."""
-    words = {"true": True, "false": False, "none": None}
-    if value.lower() in words:
-        return words[value.lower()]
-    for kind in (int, float):
-        try:
-            return kind(value)
-        except ValueError:
-            continue
-    return value
 
 
 def _planners(args: argparse.Namespace) -> None:
@@ -195,7 +184,8 @@ def _planners(args: argparse.Namespace) -> None:
 
 
 def _plan(args: argparse.Namespace) -> None:
-    make_problem, names = PROBLEMS[args.problem]
+    make_problem: Any = PROBLEMS[args.problem]
+    names = ACTIONS.get(args.problem, ())
     problem = make_problem() if args.noise is None else make_problem(noise=args.noise)
     planner = make_planner(args.planner, args.discount, args.set)
     model = problem.compiled() if args.budget >= COMPILE_FROM else problem

@@ -1,0 +1,201 @@
+"""The experiments' commands: paper, compare, report, export."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+from typing import Any
+
+from platypoos.errors import InvalidArgument
+from platypoos.experiments.paper import paper
+from platypoos.experiments.report import write_report
+from platypoos.experiments.runner import run
+from platypoos.experiments.spec import Block, Choice, Experiment, load
+from platypoos.experiments.store import Store
+
+COMPARE_EXAMPLES = """\
+examples:
+  platypoos compare --problem switch-chain:noise=10 --planner platypoos \\
+      --planner olop:reward_max=130,noise=10 --budget 300 1000 3000 --seeds 20
+  platypoos compare --file grid.toml --out out/grid
+
+a file:
+  name = "two problems"
+  [[blocks]]
+  title = "garnets"
+  problems = [{name = "garnet", seed = 1}, {name = "garnet", seed = 2}]
+  planners = ["platypoos", {name = "uct", scale = 1.0, horizon = 20, label = "UCT"}]
+  budgets = [100, 1000]
+  seeds = 20
+  measure = "regret"
+"""
+
+
+def add_commands(commands: Any) -> None:
+    """Add the commands to the command line."""
+    raw = argparse.RawDescriptionHelpFormatter
+    one = commands.add_parser(
+        "paper",
+        help="reproduce the paper's Figure 4",
+        description="Reproduce the paper's Figure 4 and draw further planners beside it. Stops "
+        "and goes on where it was: run the same command again.",
+        epilog="examples:\n  platypoos paper\n  platypoos paper --full --out out/full\n",
+        formatter_class=raw,
+    )
+    size = one.add_mutually_exclusive_group()
+    size.add_argument("--quick", action="store_true", help="5 budgets, 40 seeds (the default)")
+    size.add_argument("--full", action="store_true", help="11 budgets to 32,000, 100 seeds")
+    _add_running(one, Path("out/paper"))
+    one.set_defaults(run=_paper)
+
+    two = commands.add_parser(
+        "compare",
+        help="compare planners on problems",
+        description="Compare planners on problems, over budgets and seeds.",
+        epilog=COMPARE_EXAMPLES,
+        formatter_class=raw,
+    )
+    two.add_argument("--file", type=Path, help="the grid as a TOML file, instead of the options")
+    two.add_argument("--problem", nargs="+", action="extend", default=[], metavar="NAME[:K=V,…]")
+    two.add_argument("--planner", nargs="+", action="extend", default=[], metavar="NAME[:K=V,…]")
+    two.add_argument("--budget", nargs="+", action="extend", default=[], type=int, metavar="N")
+    two.add_argument("--seeds", type=int, default=20, help="runs of each (%(default)s)")
+    two.add_argument("--steps", type=int, default=20, help="steps of a run (%(default)s)")
+    two.add_argument("--discount", type=float, default=0.95, help="in [0, 1) (%(default)s)")
+    two.add_argument("--access", choices=["restore", "reset"], default="restore")
+    two.add_argument(
+        "--measure",
+        choices=["expected", "received", "regret", "calls", "seconds"],
+        default="expected",
+        help="what figures show (%(default)s); the database has all",
+    )
+    _add_running(two, Path("out/compare"))
+    two.set_defaults(run=_compare)
+
+    three = commands.add_parser(
+        "report",
+        help="write a page and pictures of results",
+        description="Write report.html (figures to hover over and zoom, tables, settings), "
+        "figure.png and figure.svg for a directory of results.",
+    )
+    three.add_argument("folder", type=Path, metavar="DIR")
+    three.set_defaults(run=_report)
+
+    four = commands.add_parser(
+        "export",
+        help="write results to a CSV or Parquet file",
+        description="Write all rows of a directory of results to a .csv or .parquet file.",
+        epilog="example:\n  platypoos export out/paper results.parquet\n",
+        formatter_class=raw,
+    )
+    four.add_argument("folder", type=Path, metavar="DIR")
+    four.add_argument("file", type=Path, metavar="FILE")
+    four.set_defaults(run=_export)
+
+
+def _add_running(parser: argparse.ArgumentParser, out: Path) -> None:
+    parser.add_argument("--out", type=Path, default=out, help="directory (%(default)s)")
+    parser.add_argument("--workers", type=int, help="processes (one for each core)")
+    parser.add_argument("--cluster", metavar="ADDRESS", help="a Dask scheduler to use instead")
+    parser.add_argument("--retry-failed", action="store_true", help="run failed cells again")
+    parser.add_argument(
+        "--extend", action="store_true", help="go on though DIR holds another experiment"
+    )
+    parser.add_argument("--quiet", action="store_true", help="no progress bar")
+
+
+def _execute(experiment: Experiment, args: argparse.Namespace) -> int:
+    if args.workers is not None and args.workers < 1:
+        raise InvalidArgument(f"--workers must be at least 1, got {args.workers}")
+    try:
+        summary = run(
+            experiment,
+            args.out,
+            workers=args.workers,
+            cluster=args.cluster,
+            retry_failed=args.retry_failed,
+            extend=args.extend,
+            progress=not args.quiet,
+        )
+    except KeyboardInterrupt:
+        print(
+            "platypoos: interrupted; what is done is kept, run the same command to go on",
+            file=sys.stderr,
+        )
+        return 130
+    print(summary)
+    if summary.done + summary.already > summary.failed:
+        for path in write_report(args.out):
+            print(path)
+    if summary.failed:
+        print(
+            f"platypoos: {summary.failed} cells failed; the report has their tracebacks, "
+            "--retry-failed runs them again",
+            file=sys.stderr,
+        )
+        return 1
+    return 0
+
+
+def _paper(args: argparse.Namespace) -> int:
+    return _execute(paper(full=args.full), args)
+
+
+def _compare(args: argparse.Namespace) -> int:
+    if args.file is not None:
+        if args.problem or args.planner or args.budget:
+            raise InvalidArgument("pass --file, or --problem, --planner and --budget, not both")
+        return _execute(load(args.file), args)
+    block = Block(
+        title="comparison",
+        problems=tuple(_choice(text) for text in args.problem or ["switch-chain"]),
+        planners=tuple(_choice(text) for text in args.planner or ["platypoos"]),
+        budgets=tuple(args.budget or (100, 1_000)),
+        seeds=args.seeds,
+        steps=args.steps,
+        discount=args.discount,
+        access=args.access,
+        measure=args.measure,
+    )
+    return _execute(Experiment("comparison", (block,)), args)
+
+
+def _choice(text: str) -> Choice:
+    """``name:key=value,key=value``."""
+    name, _, settings = text.partition(":")
+    parameters = {}
+    for setting in filter(None, settings.split(",")):
+        key, equals, value = setting.partition("=")
+        if not equals:
+            raise InvalidArgument(f"parameters are written NAME=VALUE, got {setting!r} in {text!r}")
+        parameters[key] = parsed(value)
+    return Choice.of(name, **parameters)
+
+
+def parsed(value: str) -> Any:
+    """A number, true, false or none, else the text itself; who takes it checks it."""
+    words = {"true": True, "false": False, "none": None}
+    if value.lower() in words:
+        return words[value.lower()]
+    for kind in (int, float):
+        try:
+            return kind(value)
+        except ValueError:
+            continue
+    return value
+
+
+def _report(args: argparse.Namespace) -> int:
+    for path in write_report(args.folder):
+        print(path)
+    return 0
+
+
+def _export(args: argparse.Namespace) -> int:
+    store = Store(args.folder)
+    try:
+        print(f"{store.export(args.file)} rows written to {args.file}")
+    finally:
+        store.close()
+    return 0

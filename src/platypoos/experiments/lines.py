@@ -1,0 +1,90 @@
+"""From rows to the lines of figures and the rows of tables."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from platypoos.experiments.cells import Row
+from platypoos.experiments.spec import Block, Choice
+from platypoos.experiments.statistics import (
+    Interval,
+    interquartile_mean,
+    mean_interval,
+    paired_difference,
+    probability_of_improvement,
+)
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Line:
+    """A planner on a problem, against the budget."""
+
+    problem: Choice
+    planner: Choice
+    runs: dict[int, dict[int, float]]  # budget -> seed -> measure
+
+    def sample(self, budget: int) -> Floats:
+        """The runs with a budget."""
+        return np.array(list(self.runs[budget].values()))
+
+    def intervals(self) -> dict[int, Interval]:
+        """The mean and its interval for every budget that has runs."""
+        return {n: mean_interval(self.sample(n)) for n, runs in self.runs.items() if runs}
+
+
+def lines(block: Block, problem: Choice, rows: dict[str, Row]) -> list[Line]:
+    """The lines of one problem of a block; runs that are missing or have failed are left out."""
+    found = []
+    for planner in block.planners:
+        runs: dict[int, dict[int, float]] = {}
+        for budget in block.budgets:
+            runs[budget] = {}
+            for seed in range(block.seeds):
+                row = rows.get(block.cell(problem, planner, budget, seed).key)
+                if row is not None and row["status"] == "done":
+                    runs[budget][seed] = row[block.measure] - block.baseline
+        found.append(Line(problem, planner, runs))
+    return found
+
+
+def differences(reference: Line, other: Line) -> dict[int, tuple[Interval, float]]:
+    """Reference − other, paired by seed, and the probability that the reference is better."""
+    found = {}
+    for budget, runs in reference.runs.items():
+        common = sorted(runs.keys() & other.runs[budget].keys())
+        if common:
+            ours = np.array([runs[seed] for seed in common])
+            theirs = np.array([other.runs[budget][seed] for seed in common])
+            found[budget] = (
+                paired_difference(ours, theirs),
+                probability_of_improvement(ours, theirs),
+            )
+    return found
+
+
+def across_problems(block: Block, rows: dict[str, Row]) -> dict[str, dict[int, float]]:
+    """Interquartile means over all runs on all problems, for each planner and budget.
+
+    On each problem and budget the runs are scaled so that the worst is 0 and the best 1.
+    """
+    scores: dict[str, dict[int, list[Floats]]] = {}
+    for problem in block.problems:
+        found = lines(block, problem, rows)
+        for budget in block.budgets:
+            samples = [line.sample(budget) for line in found]
+            everything = np.concatenate(samples)
+            if not len(everything):
+                continue
+            low, width = everything.min(), np.ptp(everything) or 1.0
+            for line, sample in zip(found, samples, strict=True):
+                place = scores.setdefault(line.planner.title, {})
+                place.setdefault(budget, []).append((sample - low) / width)
+    return {
+        name: {budget: interquartile_mean(np.concatenate(parts)) for budget, parts in by.items()}
+        for name, by in scores.items()
+    }

@@ -1,0 +1,177 @@
+"""Run what is missing of an experiment, on all cores or on a cluster."""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+from collections.abc import Iterator
+from concurrent.futures import FIRST_COMPLETED, Executor, Future, ProcessPoolExecutor, wait
+from concurrent.futures.process import BrokenProcessPool
+from contextlib import contextmanager
+from dataclasses import dataclass
+from multiprocessing import get_context
+from pathlib import Path
+from typing import Any
+
+from platypoos.errors import InvalidArgument, PlatypoosError
+from platypoos.experiments.cells import Row, run_cells
+from platypoos.experiments.spec import Cell, Experiment
+from platypoos.experiments.store import Store
+
+CALLS_PER_CHUNK = 5_000_000
+"""Cells are sent out in chunks of about so many calls: less than a second's work."""
+CLUSTER_SECONDS = 20
+"""How long a scheduler may take to answer."""
+DEATHS = 5
+"""So many times in a row workers may die before we give up."""
+
+
+@dataclass(frozen=True)
+class Summary:
+    """What a run did."""
+
+    done: int
+    failed: int
+    already: int
+    calls: int
+    seconds: float
+
+    def __str__(self) -> str:
+        """One line."""
+        text = f"{self.done} cells done in {self.seconds:.1f} s, {self.already} were there already"
+        if self.calls:
+            text += f"; {self.calls / max(self.seconds, 1e-9) / 1e6:.1f} million calls per second"
+        return text + (f"; {self.failed} FAILED" if self.failed else "")
+
+
+def run(
+    experiment: Experiment,
+    out: Path,
+    *,
+    workers: int | None = None,
+    cluster: str | None = None,
+    retry_failed: bool = False,
+    extend: bool = False,
+    progress: bool = True,
+) -> Summary:
+    """Run the cells that have no row yet; every row is written as it comes.
+
+    Args:
+        experiment: what to run.
+        out: the directory of the results; made if it is not there.
+        workers: processes on this machine; as many as it has cores if left out.
+        cluster: the address of a Dask scheduler to use instead.
+        retry_failed: run cells again that have failed before.
+        extend: go on although the directory holds another experiment.
+        progress: show a progress bar.
+    """
+    experiment.check()
+    store = Store(out, create=True)
+    try:
+        store.accept(experiment, extend=extend)
+        settled = store.keys("done") if retry_failed else store.keys("done", "failed")
+        cells = experiment.cells()
+        missing = [cell for cell in cells if cell.key not in settled]
+        already = len(cells) - len(missing)
+        start = time.perf_counter()
+        failed = calls = 0
+        with _bar(len(cells), already, progress) as bar:
+            for chunk, rows in _results(missing, workers, cluster):
+                store.add(chunk, rows)
+                failed += sum(row["status"] == "failed" for row in rows)
+                calls += int(sum(row.get("calls", 0) for row in rows))
+                bar.update(len(chunk))
+        seconds = time.perf_counter() - start
+        return Summary(len(missing) - failed, failed, already, calls, seconds)
+    finally:
+        store.close()
+
+
+def chunks(cells: list[Cell]) -> list[list[Cell]]:
+    """Neighbouring cells together, largest work first so that no core waits at the end."""
+    found: list[list[Cell]] = []
+    size = CALLS_PER_CHUNK
+    for cell in cells:
+        work = cell.budget * cell.steps
+        if not found or size + work > CALLS_PER_CHUNK or found[-1][0].planner != cell.planner:
+            found.append([])
+            size = 0
+        found[-1].append(cell)
+        size += work
+    return sorted(found, key=lambda chunk: -sum(cell.budget * cell.steps for cell in chunk))
+
+
+def _results(
+    cells: list[Cell], workers: int | None, cluster: str | None
+) -> Iterator[tuple[list[Cell], list[Row]]]:
+    """Chunks and their rows, as they are done; a chunk whose worker died is sent out again."""
+    waiting = chunks(cells)[::-1]
+    deaths = 0
+    while waiting:
+        with _executor(workers, cluster) as (executor, width):
+            under_way: dict[Future[list[Row]], list[Cell]] = {}
+            try:
+                while waiting or under_way:
+                    while waiting and len(under_way) < 2 * width:
+                        chunk = waiting.pop()
+                        under_way[executor.submit(run_cells, chunk)] = chunk
+                    ready, _ = wait(under_way, return_when=FIRST_COMPLETED)
+                    for future in ready:
+                        rows = future.result()
+                        yield under_way.pop(future), rows
+                        deaths = 0
+            except BrokenProcessPool as error:
+                deaths += 1
+                if deaths > DEATHS:
+                    raise PlatypoosError(
+                        f"worker processes died {deaths} times in a row, out of memory perhaps; "
+                        "all results so far are kept. Run the same command again with fewer "
+                        "--workers"
+                    ) from error
+                waiting += under_way.values()
+            except BaseException:
+                for future in under_way:
+                    future.cancel()
+                raise
+
+
+@contextmanager
+def _executor(workers: int | None, cluster: str | None) -> Iterator[tuple[Executor, int]]:
+    """Anything with the ``concurrent.futures`` interface, and how many workers it has."""
+    if cluster is not None:
+        try:
+            from distributed import Client
+        except ImportError as error:
+            raise InvalidArgument(
+                "a cluster needs Dask: pip install 'platypoos[cluster]'"
+            ) from error
+        try:
+            client = Client(cluster, timeout=CLUSTER_SECONDS)
+        except (OSError, ValueError, TimeoutError) as error:
+            raise InvalidArgument(f"no Dask scheduler answers at {cluster}: {error}") from error
+        with client:
+            width = max(1, sum(client.nthreads().values()))
+            yield client.get_executor(retries=3), width
+        return
+    width = workers or os.cpu_count() or 1
+    pool = ProcessPoolExecutor(width, mp_context=get_context("spawn"))
+    try:
+        yield pool, width
+    finally:
+        pool.shutdown(wait=False, cancel_futures=True)
+
+
+@contextmanager
+def _bar(total: int, already: int, progress: bool) -> Iterator[Any]:
+    try:
+        from tqdm import tqdm
+    except ImportError as error:
+        raise InvalidArgument(
+            "experiments need more packages: pip install 'platypoos[experiments]'"
+        ) from error
+
+    with tqdm(
+        total=total, initial=already, unit="cell", disable=not progress, file=sys.stderr
+    ) as bar:
+        yield bar

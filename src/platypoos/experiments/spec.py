@@ -1,0 +1,253 @@
+"""An experiment is data: blocks of problems, planners, budgets and seeds, expanded into cells."""
+
+from __future__ import annotations
+
+import dataclasses
+import difflib
+import hashlib
+import inspect
+import json
+import tomllib
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from platypoos import problems
+from platypoos.checks import check_access, check_budget, check_count, check_discount
+from platypoos.errors import InvalidArgument
+from platypoos.planners import Planner, available
+
+MEASURES = ("received", "expected", "regret", "calls", "seconds")
+"""What is measured of a cell: discounted return received, and expected of the actions taken; what
+the first action costs; calls and seconds."""
+PROBLEMS: dict[str, type[problems.Problem]] = {
+    "switch-chain": problems.SwitchChain,
+    "garnet": problems.Garnet,
+    "grid": problems.Grid,
+    "battery": problems.Battery,
+}
+
+
+def canonical(data: Any) -> str:
+    """One text for the same content, whatever the order of its keys."""
+    return json.dumps(data, sort_keys=True, ensure_ascii=False, separators=(",", ":"))
+
+
+@dataclass(frozen=True)
+class Choice:
+    """A problem or a planner: its name, its parameters, and what figures call it."""
+
+    name: str
+    parameters: tuple[tuple[str, Any], ...] = ()
+    label: str = field(default="", compare=False)
+
+    @classmethod
+    def of(cls, name: str, label: str = "", /, **parameters: Any) -> Choice:
+        """A choice from keyword arguments."""
+        return cls(name, tuple(sorted(parameters.items())), label)
+
+    @property
+    def title(self) -> str:
+        """What figures call it."""
+        if self.label:
+            return self.label
+        settings = ", ".join(f"{key}={value}" for key, value in self.parameters)
+        return f"{self.name}({settings})" if settings else self.name
+
+    def as_data(self) -> dict[str, Any]:
+        """What it is, without its label."""
+        return {"name": self.name, "parameters": dict(self.parameters)}
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One run: control for some steps, with a budget for each."""
+
+    problem: Choice
+    planner: Choice
+    budget: int
+    seed: int
+    steps: int
+    discount: float
+    access: str
+
+    def as_data(self) -> dict[str, Any]:
+        """All that the result depends on."""
+        return {
+            "problem": self.problem.as_data(),
+            "planner": self.planner.as_data(),
+            "budget": self.budget,
+            "seed": self.seed,
+            "steps": self.steps,
+            "discount": self.discount,
+            "access": self.access,
+        }
+
+    @cached_property
+    def key(self) -> str:
+        """A name for the content: equal cells have equal keys, in every experiment."""
+        return hashlib.sha256(canonical(self.as_data()).encode()).hexdigest()[:32]
+
+    def seeds(self) -> np.random.SeedSequence:
+        """Random numbers that depend on the problem and the seed, not on planner or budget.
+
+        So all planners act under the same noise, and adding some changes no other result.
+        """
+        common = [self.problem.as_data(), self.seed, self.steps, self.discount]
+        digest = hashlib.sha256(canonical(common).encode()).digest()
+        return np.random.SeedSequence(int.from_bytes(digest[:16], "little"))
+
+    def make_problem(self) -> problems.Problem:
+        """The problem itself."""
+        return make(PROBLEMS, "problem", self.problem)  # type: ignore[no-any-return]
+
+    def make_planner(self) -> Planner:
+        """The planner itself."""
+        return make(available(), "planner", self.planner, discount=self.discount)  # type: ignore[no-any-return]
+
+
+def make(kinds: dict[str, Any], what: str, choice: Choice, **fixed: Any) -> Any:
+    """Build a problem or a planner; unknown names are answered with the nearest one."""
+    kind = kinds[nearest(choice.name, kinds, what)]
+    if dataclasses.is_dataclass(kind):
+        names = [item.name for item in dataclasses.fields(kind)]
+    else:
+        names = list(inspect.signature(kind).parameters)
+    names = [name for name in names if name not in fixed]
+    for key, _ in choice.parameters:
+        nearest(key, names, f"parameter of {choice.name}")
+    try:
+        return kind(**fixed, **dict(choice.parameters))
+    except TypeError as error:
+        needs = f"; it needs {kind.needs}" if hasattr(kind, "needs") else ""
+        raise InvalidArgument(f"{what} {choice.name}: {error}{needs}") from error
+
+
+def nearest(name: str, known: Iterable[str], what: str) -> str:
+    """The name itself if it is known, or an error that suggests the nearest one."""
+    names = list(known)
+    if name in names:
+        return name
+    close = difflib.get_close_matches(name, names, n=1, cutoff=0.4)
+    hint = f"did you mean {close[0]!r}?" if close else f"known: {', '.join(names) or 'none'}"
+    raise InvalidArgument(f"unknown {what} {name!r}; {hint}")
+
+
+@dataclass(frozen=True)
+class Block:
+    """A grid of cells, and a panel of the report."""
+
+    title: str
+    problems: tuple[Choice, ...]
+    planners: tuple[Choice, ...]
+    budgets: tuple[int, ...]
+    seeds: int = 20
+    steps: int = 20
+    discount: float = 0.95
+    access: str = "restore"
+    measure: str = "expected"
+    """What figures show; the cells have all measures."""
+    baseline: float = 0.0
+    """What figures subtract from it."""
+
+    def cells(self) -> Iterator[Cell]:
+        """All runs of the block."""
+        for problem in self.problems:
+            for planner in self.planners:
+                for budget in self.budgets:
+                    for seed in range(self.seeds):
+                        yield self.cell(problem, planner, budget, seed)
+
+    def cell(self, problem: Choice, planner: Choice, budget: int, seed: int) -> Cell:
+        """One of them."""
+        return Cell(problem, planner, budget, seed, self.steps, self.discount, self.access)
+
+    def check(self) -> None:
+        """Raise if any of it cannot be run."""
+        check_count("seeds", self.seeds)
+        check_count("steps", self.steps)
+        check_discount(self.discount)
+        check_access(self.access)
+        nearest(self.measure, MEASURES, "measure")
+        for what, several in [("problem", self.problems), ("planner", self.planners),
+                              ("budget", self.budgets)]:  # fmt: skip
+            if not several:
+                raise InvalidArgument(f"the block {self.title!r} has no {what}")
+        for problem in self.problems:
+            for planner in self.planners:
+                cell = self.cell(problem, planner, self.budgets[0], 0)
+                cell.make_planner()
+                num_actions = cell.make_problem().num_actions
+                for budget in self.budgets:
+                    check_budget(budget, num_actions)
+
+
+@dataclass(frozen=True)
+class Experiment:
+    """Blocks under one name."""
+
+    name: str
+    blocks: tuple[Block, ...]
+
+    def cells(self) -> list[Cell]:
+        """All runs, each once, whatever blocks share it."""
+        return list({cell.key: cell for block in self.blocks for cell in block.cells()}.values())
+
+    def check(self) -> None:
+        """Raise if any of it cannot be run."""
+        if not self.blocks:
+            raise InvalidArgument(f"the experiment {self.name!r} has no blocks")
+        for block in self.blocks:
+            block.check()
+
+    def as_json(self) -> str:
+        """The whole specification as text."""
+        return canonical(dataclasses.asdict(self))
+
+    @classmethod
+    def from_json(cls, text: str) -> Experiment:
+        """The experiment that ``as_json`` wrote."""
+        return _experiment(json.loads(text))
+
+
+def _choice(data: Any) -> Choice:
+    if isinstance(data, str):
+        return Choice(data)
+    data = dict(data)
+    name, label = str(data.pop("name")), str(data.pop("label", ""))
+    parameters = data.pop("parameters", {})
+    return Choice.of(name, label, **{**dict(parameters), **data})
+
+
+def _experiment(data: dict[str, Any]) -> Experiment:
+    fields = [item.name for item in dataclasses.fields(Block)]
+    blocks = []
+    for number, block in enumerate(data.get("blocks", ()), 1):
+        for key in block:
+            nearest(key, fields, "entry of a block")
+        given = {"title": f"block {number}", **block}
+        for key in ("problems", "planners"):
+            given[key] = tuple(_choice(item) for item in given.get(key, ()))
+        given["budgets"] = tuple(int(budget) for budget in given.get("budgets", ()))
+        blocks.append(Block(**given))
+    return Experiment(str(data.get("name", "experiment")), tuple(blocks))
+
+
+def load(path: Path) -> Experiment:
+    """An experiment from a TOML file.
+
+    A file has a ``name`` and ``[[blocks]]`` with a ``title``, ``problems``, ``planners``,
+    ``budgets``, ``seeds``, ``steps``, ``discount``, ``access``. Problems and planners are names,
+    or tables of a ``name``, a ``label`` and parameters.
+    """
+    try:
+        data = tomllib.loads(path.read_text(encoding="utf-8"))
+        experiment = _experiment(data)
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError, KeyError, TypeError, ValueError) as error:
+        raise InvalidArgument(f"{path} is not an experiment: {error}") from error
+    experiment.check()
+    return experiment

@@ -1,0 +1,142 @@
+"""The report, opened in a real headless Chromium, and the paper's claims on the quick run."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+
+import numpy as np
+import pytest
+
+from platypoos.cli import main
+from platypoos.experiments import Block, Choice, Experiment, paper, run, write_report
+from platypoos.experiments.lines import differences, lines
+from platypoos.experiments.store import Store
+
+CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
+
+
+@pytest.fixture(scope="module")
+def quick(tmp_path_factory):
+    """``platypoos paper --quick``, once."""
+    out = tmp_path_factory.mktemp("paper")
+    assert main(["paper", "--quick", "--out", str(out), "--quiet"]) == 0
+    return out
+
+
+@pytest.fixture(scope="module")
+def rows(quick):
+    store = Store(quick)
+    found = store.rows()
+    store.close()
+    return found
+
+
+def test_the_papers_claims(rows):
+    experiment = paper()
+    assert len(experiment.blocks) == 10
+    compared = 0
+    for block in experiment.blocks[:3]:  # b = 1, 10, 20
+        ours, olop = lines(block, block.problems[0], rows)
+        for budget, (difference, _) in differences(ours, olop).items():
+            if budget >= 1_000:
+                assert difference.low > 0, (block.title, budget)
+                compared += 1
+    assert compared == 9
+    # What OLOP is told matters a lot; PlaTγPOOS is told nothing, and its line is one and the same.
+    for block in experiment.blocks[4:6]:
+        ours, *told = lines(block, block.problems[0], rows)
+        means = [line.intervals()[10_000].mean for line in told]
+        assert np.ptp(means) > 20, block.title
+        assert ours.intervals()[10_000].mean > max(means)
+        plain = lines(experiment.blocks[1], experiment.blocks[1].problems[0], rows)[0]
+        assert ours.runs == plain.runs
+
+
+def test_the_pictures(quick):
+    assert (quick / "figure.png").read_bytes().startswith(b"\x89PNG")
+    svg = (quick / "figure.svg").read_text()
+    assert "<svg" in svg
+
+
+def test_the_page_holds_everything(quick):
+    page = (quick / "report.html").read_text(encoding="utf-8")
+    for block in paper().blocks:
+        assert block.title in page
+    assert "9000 of 9000 cells done, 0 failed" in page
+    assert "paired by seed" in page
+    assert "--quick" in page  # the command
+    assert "src=" not in page.split("</script>", 1)[1]  # nothing is fetched from elsewhere
+
+
+@pytest.fixture
+def browser(tmp_path):
+    if CHROMIUM is None:
+        if os.environ.get("REQUIRE_BROWSER"):
+            pytest.fail("Chromium is not installed")
+        pytest.skip("Chromium is not installed: apt-get install chromium chromium-driver")
+    from selenium import webdriver
+
+    options = webdriver.ChromeOptions()
+    options.binary_location = CHROMIUM
+    for flag in (
+        "--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run",
+        "--disable-background-networking", "--disable-component-update", "--disable-sync",
+        "--disable-dev-shm-usage", "--window-size=1200,900", f"--user-data-dir={tmp_path}/profile",
+    ):  # fmt: skip
+        options.add_argument(flag)
+    options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
+    service = webdriver.ChromeService(shutil.which("chromedriver"))
+    driver = webdriver.Chrome(options, service)
+    yield driver
+    driver.quit()
+
+
+def test_the_page_in_a_browser(quick, browser, tmp_path):
+    browser.get((quick / "report.html").as_uri())
+    figures = browser.find_elements("css selector", ".figure")
+    assert len(figures) == 10
+    for figure in figures:
+        assert figure.find_elements("css selector", ".scatterlayer .trace path.js-line")
+    assert browser.get_log("browser") == []
+    # A click on a legend entry hides its line, and its band.
+    first = figures[0]
+    assert [t.text for t in first.find_elements("css selector", ".legendtext")] == [
+        "PlaTγPOOS",
+        "OLOP",
+    ]
+    drawn = len(first.find_elements("css selector", ".scatterlayer .trace"))
+    assert drawn == 4
+    browser.execute_script("arguments[0].scrollIntoView()", first)
+    first.find_elements("css selector", ".legendtoggle")[1].click()
+    hidden = []
+    for _ in range(50):  # a click waits for a second one before it acts
+        hidden = browser.execute_script(
+            "return arguments[0].data.filter(t => t.visible === 'legendonly').length", first
+        )
+        if hidden:
+            break
+        browser.execute_async_script("setTimeout(arguments[0], 100)")
+    assert hidden == 2
+    assert len(first.find_elements("css selector", ".scatterlayer .trace")) == 2
+    assert browser.get_log("browser") == []
+
+
+def test_several_problems_are_summed_up(tmp_path):
+    block = Block(
+        "grids & garnets",
+        (Choice.of("garnet", seed=1), Choice.of("garnet", seed=2), Choice.of("grid")),
+        (Choice.of("sequool"), Choice.of("random", "<at random>")),
+        (50, 500),
+        seeds=3,
+        steps=5,
+        measure="regret",
+    )
+    run(Experiment("several", (block,)), tmp_path, workers=1, progress=False)
+    page = write_report(tmp_path)[0].read_text(encoding="utf-8")
+    assert "grids &amp; garnets: all problems" in page
+    assert "interquartile mean" in page
+    assert "&lt;at random&gt;" in page
+    settings = json.loads(Experiment("several", (block,)).as_json())
+    assert settings["blocks"][0]["measure"] == "regret"
