@@ -56,9 +56,12 @@ def test_budget_of_every_planner(make):
 @pytest.mark.parametrize(
     ("make", "match"),
     [
-        (lambda: pp.OLOP(0.9, reward_max=math.inf), "reward_max must be a finite number above 0"),
-        (lambda: pp.OPD(0.9, reward_max=0.0), "reward_max must be a finite number above 0, got 0"),
-        (lambda: pp.OPD(0.9, reward_max=1, reward_min=2), "above 2, got 1"),
+        (lambda: pp.OLOP(0.9, reward_max=math.inf), "reward_max must be a finite number"),
+        (lambda: pp.OPD(0.9, reward_max=0.0), "reward_max must be above reward_min, got 0 and 0"),
+        (
+            lambda: pp.OPD(0.9, reward_max=1, reward_min=2),
+            "above reward_min, got 1 and 2",
+        ),
         (lambda: pp.OPD(0.9, reward_max=1, reward_min="low"), "reward_min must be .* 'low'"),
         (lambda: pp.OLOP(0.9, reward_max=1, noise=-1), "noise must be .* at least 0, got -1"),
         (lambda: pp.StoSOO(0.9, noise=math.nan), "noise must be .* got nan"),
@@ -70,10 +73,15 @@ def test_budget_of_every_planner(make):
         (lambda: pp.BAIMCTS(0.9, reward_max=1, depth=0), "depth must be"),
         (lambda: pp.BAIMCTS(0.9, reward_max=1, depth=2, delta=1), "delta .* below 1, got 1"),
         (lambda: pp.BAIMCTS(0.9, reward_max=1, depth=2, rule="ucb"), "rule must be .* 'ucb'"),
-        (lambda: pp.StOP(0.9, reward_max=1, epsilon=0), "epsilon must be .* above 0, got 0"),
-        (lambda: pp.TrailBlazer(0.9, reward_max=1, epsilon=-1), "epsilon .* above 0, got -1"),
-        (lambda: pp.TrailBlazer(0.9, reward_max=1, epsilon=1, delta=0), "delta .* above 0"),
+        (lambda: pp.StOP(0.9, reward_max=1, epsilon=0), "epsilon must be .* above 1e-12, got 0"),
+        (lambda: pp.TrailBlazer(0.9, reward_max=1, epsilon=-1), "epsilon .* above 1e-12, got -1"),
+        (lambda: pp.TrailBlazer(0.9, reward_max=1, epsilon=1, delta=0), "delta .* above 1e-12"),
         (lambda: pp.SOO(0.9, reward_floor=math.inf), "reward_floor must be"),
+        (lambda: pp.KLOLOP(0.9, reward_max=1, guaranteed="no"), "guaranteed must be True or"),
+        (lambda: pp.Uniform(0.9, share="no"), "share must be True or False, got 'no'"),
+        (lambda: pp.OPD(0.9, reward_max=1e308), "beyond all measure"),
+        (lambda: pp.StOP(0.9, reward_max=1, epsilon=1e-300), "epsilon must be .* above 1e-12"),
+        (lambda: pp.TrailBlazer(0.9, reward_max=1, epsilon=1, delta=1e-300), "delta .* above"),
     ],
 )
 def test_what_planners_are_told(make, match):

@@ -119,3 +119,57 @@ def test_the_floor_does_not_find_it():
             right[kind] += pp.simple_regret(problem, plan) == 0
     assert 10 < right[pp.Random] < 40
     assert right[pp.OneStep] < 50
+
+
+def only(good, num_actions):
+    """A reward of 1 for one action, for ever."""
+
+    def step(state, action, rng):
+        return state + 1, float(action == good), False
+
+    return pp.FunctionModel(step, num_actions, 0)
+
+
+@pytest.mark.parametrize("good", [0, 1])
+def test_at_the_cap_the_better_estimate_is_taken(good):
+    for seed in range(10):
+        for planner, budget in [
+            (pp.BAIMCTS(0.9, reward_max=1, depth=4), 500),
+            (pp.BAIMCTS(0.9, reward_max=1, depth=1, epsilon=0.01), 50),
+            (pp.TrailBlazer(0.5, reward_max=1, epsilon=0.5), 1_000),
+            (pp.TrailBlazer(0.0, reward_max=1, epsilon=0.5), 300),
+            (pp.StOP(0.9, reward_max=1, epsilon=0.5), 1_000),
+        ]:
+            plan = planner.plan(only(good, 2), budget=budget, seed=seed)
+            assert plan.action == good, planner
+            assert plan.gap > 0
+    assert pp.StOP(0.9, reward_max=1, epsilon=0.5).plan(only(37, 60), budget=30_000).action == 37
+
+
+def test_any_value_will_do():
+    for kind in (pp.TrailBlazer, pp.StOP):
+        plan = kind(0.5, reward_max=1, epsilon=1e9).plan(only(1, 2), budget=10, seed=0)
+        assert plan.reached
+        assert plan.action == 1
+
+
+def test_one_action_is_the_best():
+    plan = pp.BAIMCTS(0.9, reward_max=1, depth=4, epsilon=0.1).plan(only(0, 1), budget=100, seed=0)
+    assert plan.reached
+    assert plan.calls < 100
+
+
+@pytest.mark.parametrize("shift", [-1_000.0, 1_000.0])
+def test_bai_mcts_does_not_depend_on_where_zero_is(shift):
+    for seed in range(10):
+        problem = pp.problems.Garnet(5, 3, seed=seed, noise=0.2)
+        shifted = pp.problems.Tabular(
+            problem.successor, problem.reward + shift, noise=problem.noise
+        )
+        plans = [
+            pp.BAIMCTS(0.8, reward_min=low, reward_max=low + 1.4, depth=3).plan(
+                model.compiled(), budget=2_000, seed=seed
+            )
+            for model, low in [(problem, -0.2), (shifted, shift - 0.2)]
+        ]
+        assert plans[0].actions == plans[1].actions

@@ -245,7 +245,7 @@ def test_databases_that_are_none(tmp_path):
     (tmp_path / "results.sqlite").write_bytes(b"not a database" * 100)
     before = (tmp_path / "results.sqlite").read_bytes()
     for create in (True, False):
-        with pytest.raises(StoreError, match="is damaged .* left as it is"):
+        with pytest.raises(StoreError, match=r"is damaged .* left as it is"):
             Store(tmp_path, create=create)
     assert (tmp_path / "results.sqlite").read_bytes() == before
     other = tmp_path / "other"

@@ -5,11 +5,12 @@ from __future__ import annotations
 import json
 import os
 import shutil
+import subprocess
+import sys
 
 import numpy as np
 import pytest
 
-from platypoos.cli import main
 from platypoos.experiments import Block, Choice, Experiment, paper, run, write_report
 from platypoos.experiments.lines import differences, lines
 from platypoos.experiments.store import Store
@@ -21,7 +22,8 @@ CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
 def quick(tmp_path_factory):
     """``platypoos paper --quick``, once."""
     out = tmp_path_factory.mktemp("paper")
-    assert main(["paper", "--quick", "--out", str(out), "--quiet"]) == 0
+    command = ["paper", "--quick", "--out", str(out), "--quiet"]
+    subprocess.run([sys.executable, "-m", "platypoos.cli", *command], check=True)
     return out
 
 

@@ -137,6 +137,13 @@ def check_number(
     return number
 
 
+def check_flag(name: str, value: object) -> bool:
+    """True or False, or an error that names it."""
+    if not isinstance(value, bool | np.bool_):
+        raise InvalidArgument(f"{name} must be True or False, got {value!r}")
+    return bool(value)
+
+
 def check_count(name: str, value: object) -> int:
     """A whole number of at least 1, or an error that names it."""
     if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < 1:

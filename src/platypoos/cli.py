@@ -15,7 +15,7 @@ from typing import Any
 from platypoos import __version__
 from platypoos.control import plan
 from platypoos.errors import InvalidArgument, PlatypoosError
-from platypoos.experiments.commands import add_commands, parsed
+from platypoos.experiments.commands import add_commands, parsed, whole
 from platypoos.experiments.spec import PROBLEMS
 from platypoos.plan import Plan
 from platypoos.planners import Planner, available
@@ -95,7 +95,7 @@ def _parser() -> argparse.ArgumentParser:
         help="a parameter of the planner, such as reward_max=130; can be repeated",
     )
     one.add_argument(
-        "--budget", type=int, default=1000, help="calls of the simulator (%(default)s)"
+        "--budget", type=whole, default=1000, help="calls of the simulator (%(default)s)"
     )
     one.add_argument("--discount", type=float, default=0.95, help="in [0, 1) (%(default)s)")
     one.add_argument("--noise", type=float, help="half-width of the rewards' noise")

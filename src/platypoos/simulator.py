@@ -12,6 +12,7 @@ from platypoos.blame import (
     NOTHING,
     as_flag,
     bad_reward,
+    brief,
     explained,
     located,
     not_deterministic,
@@ -333,26 +334,45 @@ class FunctionSimulator(Simulator):
         self._admit(most)
         state = self.states[node]
         try:
-            try:
-                listed = [(*entry, False)[:4] for entry in self.model.successors(state, action)]
-                self.calls += len(listed)
-                found = [(float(p), s, float(r), as_flag(e)) for p, s, r, e in listed]
-            except Exception as error:
-                raise explained(error, state, action) from error
-            if not 1 <= len(found) <= most:
+            listed = self._listed(state, action)
+            self.calls += len(listed)
+            if len(listed) > most:
                 raise TransitionError(
-                    f"the model listed {len(found)} successors, but its max_successors is {most}"
+                    f"successors listed {len(listed)} entries, but max_successors is {most}"
                 )
-            if abs(sum(entry[0] for entry in found) - 1) > 1e-6 or min(p for p, *_ in found) < 0:
+            chances = [entry[0] for entry in listed]
+            if not listed or min(chances) < 0 or not abs(sum(chances) - 1) <= 1e-6:
                 raise TransitionError(
-                    f"probabilities {[entry[0] for entry in found]} do not add up to 1"
+                    "successors must list probabilities of at least 0 that add up to 1, got "
+                    f"{chances}"
                 )
-            for _, _, reward, _ in found:
+            for _, _, reward, _ in listed:
                 if not -_INF < reward < _INF:
                     raise bad_reward(reward, state, action)
         except ModelError as error:
             raise self._kept(located(error, state, action)) from error.__cause__
-        return found
+        return listed
+
+    def _listed(self, state: Any, action: int) -> list[tuple[float, Any, float, bool]]:
+        try:
+            entries = list(self.model.successors(state, action))
+        except Exception as error:
+            raise ModelError(
+                f"the model's successors raised {type(error).__name__}: {error}"
+            ) from error
+        listed = []
+        for entry in entries:
+            try:
+                chance, successor, reward, *ended = entry
+                listed.append(
+                    (float(chance), successor, float(reward), as_flag(*ended) if ended else False)
+                )
+            except (TypeError, ValueError) as error:
+                raise TransitionError(
+                    "successors must list (probability, state, reward) or (probability, state, "
+                    f"reward, terminated), got {brief(entry)}"
+                ) from error
+        return listed
 
     def _walk(self, tree: Tree, nodes: Nodes, repeats: Nodes) -> None:
         worst = int((repeats * tree.depth[nodes]).sum())

@@ -59,7 +59,7 @@ def add_commands(commands: Any) -> None:
     two.add_argument("--file", type=Path, help="the grid as a TOML file, instead of the options")
     two.add_argument("--problem", nargs="+", action="extend", default=[], metavar="NAME[:K=V,…]")
     two.add_argument("--planner", nargs="+", action="extend", default=[], metavar="NAME[:K=V,…]")
-    two.add_argument("--budget", nargs="+", action="extend", default=[], type=int, metavar="N")
+    two.add_argument("--budget", nargs="+", action="extend", default=[], type=whole, metavar="N")
     two.add_argument("--seeds", type=int, default=20, help="runs of each (%(default)s)")
     two.add_argument("--steps", type=int, default=20, help="steps of a run (%(default)s)")
     two.add_argument("--discount", type=float, default=0.95, help="in [0, 1) (%(default)s)")
@@ -184,6 +184,17 @@ def parsed(value: str) -> Any:
         except ValueError:
             continue
     return value
+
+
+def whole(text: str) -> int:
+    """A whole number, also written 1e6 or 10_000."""
+    try:
+        return int(text)
+    except ValueError:
+        number = float(text)
+        if not number.is_integer():
+            raise
+        return int(number)
 
 
 def _report(args: argparse.Namespace) -> int:

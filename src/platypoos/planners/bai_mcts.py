@@ -25,7 +25,7 @@ from platypoos.planners.growth import (
 )
 from platypoos.simulator import calls_made, play
 from platypoos.simulator_compiled import Driver
-from platypoos.tree import ROOT, Tree, ticket
+from platypoos.tree import ROOT, TERMINAL, Tree, ticket
 
 Floats = NDArray[np.float64]
 
@@ -49,14 +49,15 @@ class BAIMCTS(RangePlanner):
     Deviations: the constants are from memory of the literature. A leaf that was never drawn has
     the whole range of the returns as its interval; every first action is drawn once at first. If
     the budget does not allow a walk of ``depth`` steps for every action, the tree is less deep.
-    The ε and δ are for the values of the tree: what comes after its leaves is not counted.
+    The ε and δ are for the values of the tree: what comes after its leaves is not counted. When
+    the budget is met first it recommends the action with the best estimate.
 
     Args:
         discount: γ, in [0, 1).
         reward_max: the largest reward, noise included.
         reward_min: the smallest one.
         depth: of the tree; a draw of a leaf is so many calls.
-        epsilon: how good the action must be; 0 to use the whole budget.
+        epsilon: how good the action must be; 0 to go on until it is the best for sure.
         delta: how likely it may be that it is not.
         rule: "ugape" or "lucb".
 
@@ -81,7 +82,7 @@ class BAIMCTS(RangePlanner):
         super().__post_init__()
         object.__setattr__(self, "depth", check_count("depth", self.depth))
         object.__setattr__(self, "epsilon", check_number("epsilon", self.epsilon, least=0))
-        object.__setattr__(self, "delta", check_number("delta", self.delta, above=0, below=1))
+        object.__setattr__(self, "delta", check_number("delta", self.delta, above=1e-12, below=1))
         if self.rule not in {"ugape", "lucb"}:
             raise InvalidArgument(f'rule must be "ugape" or "lucb", got {self.rule!r}')
 
@@ -90,17 +91,14 @@ class BAIMCTS(RangePlanner):
         sim, tree, growth = begin_opened(task, depth)
         gamma = self.discount
         steps = (1 - gamma**depth) / (1 - gamma)
-        # An episode that ends goes on with rewards of 0.
-        low, high = min(self.reward_min, 0.0) * steps, max(self.reward_max, 0.0) * steps
-        if self.reward_min > 0:
-            low = self.reward_min
-        base = max(math.e, task.num_actions**depth / self.delta)
+        low, high = self.reward_min * steps, self.reward_max * steps
+        leaves = max(1.0, depth * math.log(task.num_actions) - math.log(self.delta))  # ln(…/δ)
         intervals = Intervals(
             low=np.full(task.budget + 1, low),
             high=growth.score,
             least=low,
             most=high,
-            base=math.log(base) + 3 * math.log(math.log(base)),
+            base=leaves + 3 * math.log(leaves),
         )
         growth.score[1 : task.num_actions + 1] = high
         run(
@@ -110,8 +108,9 @@ class BAIMCTS(RangePlanner):
         leader, gap = rivals(tree, growth, intervals, self.rule == "lucb")[::2]
         size = tree.num_nodes
         growth.score[:size] = np.where(tree.pulls[:size] > 0, tree.value[:size], -np.inf)
-        node = follow_scores(tree, growth, leader)
-        reached = bool(gap < self.epsilon) if self.epsilon > 0 else None
+        reached = True if gap < self.epsilon else False if self.epsilon > 0 else None
+        # Not told apart: the better of the estimates.
+        node = follow_scores(tree, growth, leader if reached else ROOT)
         return finish(self, task, sim, tree, node, tree.value, reached=reached)
 
 
@@ -191,7 +190,7 @@ def rivals(tree: Tree, growth: Growth, intervals: Intervals, lucb: bool) -> tupl
             leader, best = node, merit
     challenger = second if leader == first else first
     if challenger == NOBODY:
-        return leader, NOBODY, intervals.high[leader] - intervals.low[leader]
+        return leader, NOBODY, 0.0  # the only action is the best
     return leader, challenger, intervals.high[challenger] - intervals.low[leader]
 
 
@@ -239,8 +238,12 @@ def back_up(
     tree.value[leaf] += (total - tree.value[leaf]) / draws
     beta = max(0.0, intervals.base + 1.5 * np.log(np.log(draws) + 1.0))
     radius = (intervals.most - intervals.least) * np.sqrt(beta / (2.0 * draws))
-    intervals.low[leaf] = max(intervals.least, tree.value[leaf] - radius)
-    intervals.high[leaf] = min(intervals.most, tree.value[leaf] + radius)
+    low, high = tree.value[leaf] - radius, tree.value[leaf] + radius
+    if tree.flags[leaf] & TERMINAL == 0:  # an ended episode can be worth less, or more
+        high = min(high, intervals.most)
+        low = min(max(low, intervals.least), high)
+    intervals.low[leaf] = low
+    intervals.high[leaf] = high
     node = tree.parent[leaf]
     while node != ROOT:
         low, high, value = intervals.least, -np.inf, -np.inf

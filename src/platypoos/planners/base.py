@@ -137,7 +137,14 @@ class RangePlanner(Planner):
     def __post_init__(self) -> None:
         super().__post_init__()
         low = check_number("reward_min", self.reward_min)
-        high = check_number("reward_max", self.reward_max, above=low)
+        high = check_number("reward_max", self.reward_max)
+        if high <= low:
+            raise InvalidArgument(
+                f"reward_max must be above reward_min, got {high:g} and {low:g}; for negative "
+                "rewards lower reward_min"
+            )
+        if high - low > 1e100 or abs(high) > 1e100:
+            raise InvalidArgument(f"the range of rewards {low:g} to {high:g} is beyond all measure")
         object.__setattr__(self, "reward_min", low)
         object.__setattr__(self, "reward_max", high)
 

@@ -9,6 +9,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from platypoos._jit import borrowed, inlined, jit
+from platypoos.checks import check_flag
 from platypoos.plan import Plan
 from platypoos.planners.base import RangePlanner, Task
 from platypoos.planners.growth import (
@@ -62,6 +63,10 @@ class KLOLOP(RangePlanner):
         "Leurent, Maillard. Practical open-loop optimistic planning. ECML-PKDD 2019."
     )
     needs: ClassVar[str] = "reward range, noise included (may be wrong)"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_flag("guaranteed", self.guaranteed)
 
     def _plan(self, task: Task) -> Plan:
         episodes, length = episodes_and_length(task.budget, task.num_actions, self.discount)

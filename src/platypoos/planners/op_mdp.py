@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 from platypoos._jit import borrowed, jit
 from platypoos.checks import check_count
 from platypoos.errors import InvalidArgument
-from platypoos.models.base import Access
 from platypoos.plan import Plan
 from platypoos.planners.base import RangePlanner, Task
 from platypoos.planners.growth import finish
@@ -30,7 +29,8 @@ class OPMDP(RangePlanner):
     (probability, state, reward) triples, or with a fourth entry for whether the episode ends;
     ``max_successors`` says how many there are at most. Each counts as one call. A model without
     that is taken as deterministic, and then OP-MDP is OPD. It needs to know the range of the
-    rewards, which may be too wide.
+    rewards, which may be too wide. States are only handed back to ``successors``: any access
+    will do.
 
     Reference: L. Buşoniu, R. Munos. Optimistic planning for Markov decision processes. AISTATS
     2012.
@@ -63,8 +63,6 @@ class OPMDP(RangePlanner):
         if not hasattr(task.model, "successors"):
             known = OPD(self.discount, reward_max=self.reward_max, reward_min=self.reward_min)
             return known._plan(task)  # noqa: SLF001  a planner like this one
-        if task.access is Access.RESET:
-            raise InvalidArgument("OPMDP lists successors of states, so it needs RESTORE access")
         most = check_count("max_successors", getattr(task.model, "max_successors", None))
         widest = task.num_actions * most
         if task.budget < widest:

@@ -23,7 +23,7 @@ from platypoos.planners.frontier import (
     top_key,
     top_leaf,
 )
-from platypoos.planners.growth import find_floor, finish
+from platypoos.planners.growth import finish
 from platypoos.simulator import calls_made, play
 from platypoos.simulator_compiled import Driver
 from platypoos.tree import ROOT, TERMINAL, Tree, set_root, ticket
@@ -79,8 +79,8 @@ class StOP(RangePlanner):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        object.__setattr__(self, "epsilon", check_number("epsilon", self.epsilon, above=0))
-        object.__setattr__(self, "delta", check_number("delta", self.delta, above=0, below=1))
+        object.__setattr__(self, "epsilon", check_number("epsilon", self.epsilon, above=1e-12))
+        object.__setattr__(self, "delta", check_number("delta", self.delta, above=1e-12, below=1))
 
     def _plan(self, task: Task) -> Plan:
         num_actions = task.num_actions
@@ -102,15 +102,17 @@ class StOP(RangePlanner):
             sim, tree, frontier, state, task.budget, self.discount, self.reward_min,
             self.reward_max, self.epsilon,
         )  # fmt: skip
-        floor = min(max(float(find_floor(tree)), self.reward_min), self.reward_max)
+        # The best sequence by each first action; what comes after it is in the middle of the range.
+        middle = (self.reward_min + self.reward_max) / 2 / (1 - self.discount)
         values = tree.value[: tree.num_nodes].copy()
-        for action in range(num_actions):
-            leaf = int(top_leaf(frontier, action)) or 1 + action
-            rest = 0.0 if tree.flags[leaf] & TERMINAL else floor / (1 - self.discount)
-            values[1 + action] = tree.value[leaf] + self.discount ** tree.depth[leaf] * rest
+        leaves = {}
+        for child in order.tolist():
+            leaf = leaves[child] = int(top_leaf(frontier, child - 1)) or child
+            rest = 0.0 if tree.flags[leaf] & TERMINAL else middle
+            values[child] = tree.value[leaf] + self.discount ** tree.depth[leaf] * rest
         if not reached:
-            node = max(order, key=lambda child: values[child])
-        return finish(self, task, sim, tree, node, values, floor=floor, reached=bool(reached))
+            node = leaves[max(leaves, key=lambda child: values[child])]
+        return finish(self, task, sim, tree, node, values, reached=bool(reached))
 
     def table(self, num_actions: int, budget: int) -> tuple[Ints, Floats]:
         """How often a sequence of depth 1, 2, … is played, and the half-width that gives.

@@ -42,8 +42,9 @@ class TrailBlazer(RangePlanner):
     Deviations: the constants are from memory of the literature, except those above. For one
     action ln K is replaced by 1, and λ is at least 0. ℓ grows by a tenth of itself instead of by
     one: the same confidence by fewer comparisons, for up to a tenth more calls, and in time
-    proportional to the calls instead of their square. γ = 0 is taken as 10⁻⁶. When the cap is
-    met it recommends the most played first action, ties going to the more valuable.
+    proportional to the calls instead of their square. γ = 0 is taken as 10⁻⁶. It stops as soon as
+    the samples it asks for next exceed the cap (after one call for each action, if the cap is too
+    low to begin with), and recommends the action with the best estimate.
 
     Args:
         discount: γ, in [0, 1).
@@ -70,22 +71,26 @@ class TrailBlazer(RangePlanner):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        object.__setattr__(self, "epsilon", check_number("epsilon", self.epsilon, above=0))
-        object.__setattr__(self, "delta", check_number("delta", self.delta, above=0, below=1))
+        object.__setattr__(self, "epsilon", check_number("epsilon", self.epsilon, above=1e-12))
+        object.__setattr__(self, "delta", check_number("delta", self.delta, above=1e-12, below=1))
 
     def _plan(self, task: Task) -> Plan:
         sim, tree, growth = begin(task, 1)
         search = Search(self, task, sim, tree, growth)
         request(sim, tree, search.children(ROOT), np.ones(task.num_actions, np.int64))
+        anything = self.epsilon >= search.width / (1 - search.gamma)  # every value will do
         reached = True
         try:
-            value, best = search.maximum(ROOT, search.samples, search.epsilon / 2)
+            if not anything:
+                value, best = search.maximum(ROOT, search.samples, search.epsilon / 2)
         except CapError:
             reached = False
         floor = float(find_floor(tree))
-        if not reached:
-            node = follow_plays(tree, growth, self.discount, floor)
+        if anything or not reached:
+            first = search.children(ROOT)
+            follow_plays(tree, growth, self.discount, floor)
             values = tree.value
+            node = max(search.chance.permutation(first).tolist(), key=lambda child: values[child])
         else:
             search.first[best] = value
             values = np.full(tree.num_nodes, np.nan)

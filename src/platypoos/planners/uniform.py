@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from platypoos import schedules
 from platypoos._jit import jit
-from platypoos.checks import check_floor
+from platypoos.checks import check_flag, check_floor
 from platypoos.models.base import Access
 from platypoos.plan import Plan
 from platypoos.planners.base import Planner, Task
@@ -57,6 +57,7 @@ class Uniform(Planner):
     def __post_init__(self) -> None:
         super().__post_init__()
         check_floor(self.reward_floor)
+        check_flag("share", self.share)
 
     def schedule(
         self, budget: int, num_actions: int, access: Access | str = Access.RESTORE
