@@ -142,7 +142,7 @@ def run(
         leader, challenger, gap = rivals(tree, growth, intervals, lucb)
         if gap < epsilon and walks >= growth.num_actions:
             break
-        first = wider(intervals, leader, challenger)
+        first = wider(tree, intervals, leader, challenger)
         turns = 2 if lucb and challenger != NOBODY else 1
         if walks < growth.num_actions:
             first = undrawn(tree, growth)
@@ -215,11 +215,14 @@ def undrawn(tree: Tree, growth: Growth) -> int:
 
 
 @jit
-def wider(intervals: Intervals, a: int, b: int) -> int:
-    """The one of two nodes with the wider interval."""
-    if b == NOBODY or intervals.high[a] - intervals.low[a] >= intervals.high[b] - intervals.low[b]:
+def wider(tree: Tree, intervals: Intervals, a: int, b: int) -> int:
+    """The one of two nodes with the wider interval; if they are alike, the less drawn one."""
+    if b == NOBODY:
         return a
-    return b
+    lead = intervals.high[a] - intervals.low[a] - (intervals.high[b] - intervals.low[b])
+    if lead == 0.0:
+        return a if tree.pulls[a] < tree.pulls[b] else b
+    return a if lead > 0.0 else b
 
 
 @jit
