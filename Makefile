@@ -3,13 +3,19 @@ PYTHON ?= python3
 BIN := .venv/bin
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: demo test lint bench clean
+.PHONY: demo test lint browser bench clean
 
 demo: .venv/demo
 	$(BIN)/platypoos demo --out out
 
-test: .venv/test lint
+test: .venv/test lint browser
 	$(BIN)/pytest -n 2
+
+# The report is tried in a real browser.
+browser:
+	@command -v chromium > /dev/null || { apt-get update -qq; \
+	  apt-get install -y -qq chromium chromium-driver > /dev/null; } \
+	  || echo "Chromium could not be installed: the report is not tried in a browser"
 
 lint: .venv/test
 	$(BIN)/ruff format --check .
@@ -20,6 +26,7 @@ lint: .venv/test
 bench: .venv/test
 	$(BIN)/python benchmarks/speed.py
 	$(BIN)/python benchmarks/planners.py
+	$(BIN)/python benchmarks/experiments.py
 
 .venv/bin/python:
 	$(PYTHON) -m venv .venv

@@ -158,6 +158,7 @@ def test_successors_that_are_wrong(listed, match):
 
 def test_what_it_needs_is_asked_for():
     model = Chancy(0)
+    assert "or plan with OPMDP" in str(pp.check_model(model))
     planner = pp.OPMDP(0.5, reward_max=1.0)
     with pytest.raises(pp.InvalidArgument, match="budget 5 is below the 6 successors"):
         planner.plan(model, budget=5)

@@ -153,9 +153,12 @@ class _Checker:
                     )
                     return
                 if not same(other.state, after) or other.terminated != terminated:
+                    remedy = "declare access = Access.RESET"
+                    if hasattr(model, "successors"):
+                        remedy += ", or plan with OPMDP, which takes the successors it lists"
                     self.problems.append(
                         f"the same step led to {brief(after)} and to {brief(other.state)}; the "
-                        f"dynamics are random: declare access = Access.RESET {where}"
+                        f"dynamics are random: {remedy} {where}"
                     )
                     return
             state, at_start = (self.copy(self.start), True) if terminated else (after, False)
