@@ -22,6 +22,7 @@ from platypoos.models.base import Access, Model, Transition
 from platypoos.models.check import ModelReport, check_model
 from platypoos.models.compiled import CompiledModel
 from platypoos.models.function import FunctionModel
+from platypoos.models.gymnasium import GymnasiumModel
 from platypoos.plan import Plan
 from platypoos.planners import (
     BAIMCTS,
@@ -68,6 +69,7 @@ __all__ = [
     "DynamicsError",
     "Episode",
     "FunctionModel",
+    "GymnasiumModel",
     "InvalidArgument",
     "Model",
     "ModelError",

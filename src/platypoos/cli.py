@@ -79,7 +79,9 @@ def _parser() -> argparse.ArgumentParser:
         epilog=EXAMPLES,
         formatter_class=raw,
     )
-    one.add_argument("--problem", choices=sorted(PROBLEMS), default="switch-chain")
+    one.add_argument(
+        "--problem", choices=sorted(set(PROBLEMS) - {"gymnasium"}), default="switch-chain"
+    )
     one.add_argument(
         "--planner",
         choices=list(available()),

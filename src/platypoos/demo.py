@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
 from platypoos.control import Episode, control, plan
 from platypoos.errors import PlatypoosError
-from platypoos.models.base import Transition
-from platypoos.models.function import FunctionModel
+from platypoos.models.gymnasium import GymnasiumModel
 from platypoos.plan import Plan
 from platypoos.problems import SwitchChain, simple_regret
 from platypoos.tree import OPENED
@@ -22,7 +20,6 @@ CARTPOLE_STEPS, CARTPOLE_BUDGET, CARTPOLE_DISCOUNT = 200, 3_000, 0.8
 def run(out: Path) -> None:
     """Plan on both problems, print the decisions and why, and save a picture to ``out``."""
     try:
-        import gymnasium
         import matplotlib as mpl
     except ImportError as error:
         raise PlatypoosError(
@@ -46,9 +43,7 @@ def run(out: Path) -> None:
     print(
         f"CartPole-v1: {CARTPOLE_STEPS} steps, {CARTPOLE_BUDGET} calls of the simulator for each."
     )
-    env = gymnasium.make("CartPole-v1").unwrapped
-    env.reset(seed=0)
-    model = cartpole(env)
+    model = GymnasiumModel("CartPole-v1", seed=0)
     first = plan(model, budget=CARTPOLE_BUDGET, discount=CARTPOLE_DISCOUNT, seed=0)
     print(
         f"decision at the start: push {('left', 'right')[first.action]}; looking {first.depth} "
@@ -79,20 +74,7 @@ def run(out: Path) -> None:
     print(f"picture: {picture}")
 
 
-def cartpole(env: Any) -> FunctionModel:
-    """Gymnasium's CartPole as a model: its state is four numbers, set before each step."""
-
-    def step(state: Any, action: int, _: np.random.Generator) -> Transition:
-        env.state = state
-        env.steps_beyond_terminated = None
-        _, reward, terminated, _, _ = env.step(action)
-        return Transition(tuple(float(x) for x in env.state), float(reward), terminated)
-
-    start = tuple(float(x) for x in env.state)
-    return FunctionModel(step, num_actions=2, initial_state=start)
-
-
-def _random_steps(model: FunctionModel) -> int:
+def _random_steps(model: GymnasiumModel) -> int:
     rng = np.random.default_rng(0)
     state, steps, terminated = model.initial_state, 0, False
     while not terminated:

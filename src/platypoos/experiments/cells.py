@@ -31,7 +31,8 @@ def run_cell(cell: Cell) -> Row:
     """Control a problem, and measure.
 
     ``received`` is the discounted return with its noise, ``expected`` that of the mean rewards
-    of the same actions, ``regret`` what the first action costs: max Q* − Q*(action).
+    of the same actions, ``regret`` what the first action costs: max Q* − Q*(action). The last
+    two are known for our own problems only; else ``expected`` is what was received.
     """
     problem, model = _models(cell)
     planner = cell.make_planner()
@@ -41,23 +42,27 @@ def run_cell(cell: Cell) -> Row:
         model, planner, budget=cell.budget, steps=cell.steps, seed=rng, access=cell.access
     )
     seconds = time.perf_counter() - start
-    values = problem.action_values(problem.initial_state, cell.discount)
-    return {
+    row: Row = {
         "received": episode.discounted_return,
-        "expected": problem.expected_return(episode.actions, cell.discount),
-        "regret": float(values.max() - values[episode.actions[0]]),
+        "expected": episode.discounted_return,
         "calls": episode.calls,
         "seconds": seconds,
     }
+    if isinstance(problem, Problem):
+        values = problem.action_values(problem.initial_state, cell.discount)
+        row["expected"] = problem.expected_return(episode.actions, cell.discount)
+        row["regret"] = float(values.max() - values[episode.actions[0]])
+    return row
 
 
-_KEPT: dict[str, tuple[Problem, Any]] = {}
+_KEPT: dict[str, tuple[Any, Any]] = {}
 
 
-def _models(cell: Cell) -> tuple[Problem, Any]:
-    """The problem, and its compiled form to plan with; kept, as the next cell has it too."""
+def _models(cell: Cell) -> tuple[Any, Any]:
+    """The problem, and the form of it to plan with; kept, as the next cell has it too."""
     place = canonical(cell.problem.as_data())
     if place not in _KEPT:
         problem = cell.make_problem()
-        _KEPT[place] = problem, problem.compiled()
+        compiled = problem.compiled() if isinstance(problem, Problem) else problem
+        _KEPT[place] = problem, compiled
     return _KEPT[place]

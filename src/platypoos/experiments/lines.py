@@ -46,7 +46,7 @@ def lines(block: Block, problem: Choice, rows: dict[str, Row]) -> list[Line]:
             runs[budget] = {}
             for seed in range(block.seeds):
                 row = rows.get(block.cell(problem, planner, budget, seed).key)
-                if row is not None and row["status"] == "done":
+                if row is not None and row[block.measure] is not None:
                     runs[budget][seed] = row[block.measure] - block.baseline
         found.append(Line(problem, planner, runs))
     return found

@@ -234,7 +234,7 @@ def _pictures(experiment: Experiment, rows: dict[str, Row], folder: Path) -> lis
         axes.set_title(title, fontsize=10)
         axes.set_xlabel("calls per step, N")
         axes.set_ylabel(NAMES[block.measure])
-        axes.legend(fontsize=7)
+        axes.legend(fontsize=7, framealpha=0.5)
         axes.grid(alpha=0.3)
     found_paths = [folder / "figure.png", folder / "figure.svg"]
     for path in found_paths:

@@ -19,16 +19,18 @@ import numpy as np
 from platypoos import problems
 from platypoos.checks import check_access, check_budget, check_count, check_discount
 from platypoos.errors import InvalidArgument
+from platypoos.models.gymnasium import GymnasiumModel
 from platypoos.planners import Planner, available
 
 MEASURES = ("received", "expected", "regret", "calls", "seconds")
 """What is measured of a cell: discounted return received, and expected of the actions taken; what
 the first action costs; calls and seconds."""
-PROBLEMS: dict[str, type[problems.Problem]] = {
+PROBLEMS: dict[str, Any] = {
     "switch-chain": problems.SwitchChain,
     "garnet": problems.Garnet,
     "grid": problems.Grid,
     "battery": problems.Battery,
+    "gymnasium": GymnasiumModel,
 }
 
 
@@ -101,9 +103,9 @@ class Cell:
         digest = hashlib.sha256(canonical(common).encode()).digest()
         return np.random.SeedSequence(int.from_bytes(digest[:16], "little"))
 
-    def make_problem(self) -> problems.Problem:
+    def make_problem(self) -> Any:
         """The problem itself."""
-        return make(PROBLEMS, "problem", self.problem)  # type: ignore[no-any-return]
+        return make(PROBLEMS, "problem", self.problem)
 
     def make_planner(self) -> Planner:
         """The planner itself."""
@@ -119,7 +121,8 @@ def make(kinds: dict[str, Any], what: str, choice: Choice, **fixed: Any) -> Any:
         names = list(inspect.signature(kind).parameters)
     names = [name for name in names if name not in fixed]
     for key, _ in choice.parameters:
-        nearest(key, names, f"parameter of {choice.name}")
+        if "options" not in names:  # passed on to someone else
+            nearest(key, names, f"parameter of {choice.name}")
     try:
         return kind(**fixed, **dict(choice.parameters))
     except TypeError as error:
