@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from platypoos.experiments import Block, Choice, Experiment, paper, run, write_report
-from platypoos.experiments.lines import differences, lines
+from platypoos.experiments.lines import across_problems, differences, lines
 from platypoos.experiments.store import Store
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
@@ -27,12 +27,16 @@ def quick(tmp_path_factory):
     return out
 
 
-@pytest.fixture(scope="module")
-def rows(quick):
-    store = Store(quick)
+def table_rows(folder):
+    store = Store(folder)
     found = store.rows()
     store.close()
     return found
+
+
+@pytest.fixture(scope="module")
+def rows(quick):
+    return table_rows(quick)
 
 
 def test_the_papers_claims(rows):
@@ -140,5 +144,10 @@ def test_several_problems_are_summed_up(tmp_path):
     assert "grids &amp; garnets: all problems" in page
     assert "interquartile mean" in page
     assert "&lt;at random&gt;" in page
+    # Less regret is better: the planner is likely to improve on chance, and scores near 1.
+    ours, chance = lines(block, block.problems[0], table_rows(tmp_path))
+    assert differences(ours, chance, block.sign)[500][1] >= 0.5
+    scores = across_problems(block, table_rows(tmp_path))
+    assert scores["sequool"][500] > scores["<at random>"][500]
     settings = json.loads(Experiment("several", (block,)).as_json())
     assert settings["blocks"][0]["measure"] == "regret"

@@ -52,8 +52,11 @@ def lines(block: Block, problem: Choice, rows: dict[str, Row]) -> list[Line]:
     return found
 
 
-def differences(reference: Line, other: Line) -> dict[int, tuple[Interval, float]]:
-    """Reference − other, paired by seed, and the probability that the reference is better."""
+def differences(reference: Line, other: Line, sign: int = 1) -> dict[int, tuple[Interval, float]]:
+    """Reference − other, paired by seed, and the probability that the reference is better.
+
+    Better is more of the measure, or less if ``sign`` is −1.
+    """
     found = {}
     for budget, runs in reference.runs.items():
         common = sorted(runs.keys() & other.runs[budget].keys())
@@ -62,7 +65,7 @@ def differences(reference: Line, other: Line) -> dict[int, tuple[Interval, float
             theirs = np.array([other.runs[budget][seed] for seed in common])
             found[budget] = (
                 paired_difference(ours, theirs),
-                probability_of_improvement(ours, theirs),
+                probability_of_improvement(sign * ours, sign * theirs),
             )
     return found
 
@@ -76,7 +79,7 @@ def across_problems(block: Block, rows: dict[str, Row]) -> dict[str, dict[int, f
     for problem in block.problems:
         found = lines(block, problem, rows)
         for budget in block.budgets:
-            samples = [line.sample(budget) for line in found]
+            samples = [block.sign * line.sample(budget) for line in found]
             everything = np.concatenate(samples)
             if not len(everything):
                 continue

@@ -85,7 +85,7 @@ def _page(experiment: Experiment, rows: dict[str, Row], facts: dict[str, str]) -
             f"<h2>{html.escape(title)}</h2>",
             f'<div class="figure" id="figure-{number}"></div>',
             f"<script>Plotly.newPlot('figure-{number}', {_figure(block, found)});</script>",
-            f"<details><summary>Table</summary>{_table(found)}{_paired(found)}</details>",
+            f"<details><summary>Table</summary>{_table(found)}{_paired(block, found)}</details>",
         ]
     for block in experiment.blocks:
         if len(block.problems) > 1:
@@ -173,14 +173,14 @@ def _table(found: list[Line]) -> str:
     return _grid(["mean [95 % interval]", *(f"N = {n:,}" for n in budgets)], body)
 
 
-def _paired(found: list[Line]) -> str:
+def _paired(block: Block, found: list[Line]) -> str:
     """The first planner against each other one."""
     if len(found) < 2:
         return ""
     reference, budgets = found[0], list(found[0].runs)
     body = []
     for line in found[1:]:
-        compared = differences(reference, line)
+        compared = differences(reference, line, block.sign)
         shown = [
             f"{compared[n][0]}, P = {compared[n][1]:.2f}" if n in compared else "–" for n in budgets
         ]

@@ -169,6 +169,11 @@ class Block:
         """One of them."""
         return Cell(problem, planner, budget, seed, self.steps, self.discount, self.access)
 
+    @property
+    def sign(self) -> int:
+        """1 if more of the measure is better, −1 if less is."""
+        return 1 if self.measure in {"received", "expected"} else -1
+
     def check(self) -> None:
         """Raise if any of it cannot be run."""
         check_count("seeds", self.seeds)

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import csv
-import json
 import platform
+import shlex
 import sqlite3
 import sys
 import time
@@ -213,5 +213,5 @@ def surroundings() -> dict[str, str]:
         "numpy": np.__version__,
         "numba": numba.__version__,
         "machine": f"{platform.system()} {platform.machine()}",
-        "command": json.dumps(["platypoos", *sys.argv[1:]]),
+        "command": shlex.join(["platypoos", *sys.argv[1:]]),
     }
