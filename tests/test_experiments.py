@@ -145,7 +145,8 @@ def test_a_failing_cell_is_recorded_and_the_others_go_on(tmp_path, capsys, monke
     page = (tmp_path / "out" / "report.html").read_text()
     assert "out of luck" in page
     assert "ZeroDivisionError" in page
-    assert main(command) == 0  # it is not tried again…
+    assert main(command) == 1  # it is not tried again, nor forgotten…
+    assert "1 had FAILED before" in capsys.readouterr().out
     monkeypatch.setattr(cells, "run_cell", real)
     assert main([*command, "--retry-failed"]) == 0  # …unless asked for
     assert "1 cells done" in capsys.readouterr().out
@@ -205,7 +206,11 @@ def test_killed_at_ten_random_moments(tmp_path):
         (["--budget", "1"], "budget 1 is below the number of actions 2"),
         (["--seeds", "0"], "seeds must be a whole number of at least 1, got 0"),
         (["--discount", "1"], "discount must be in [0, 1)"),
-        (["--workers", "0"], "--workers must be at least 1"),
+        (["--workers", "0"], "workers must be a whole number of at least 1"),
+        (["--problem", "gymnasium:env=FrozenLake-v1"], "can only be reset"),
+        (["--problem", "gymnasium:env=CartPole-v1", "--measure", "regret"], "is not known"),
+        (["--problem", "gymnasium:env=3"], "env must be an id such as"),
+        (["--file", "x.toml", "--seeds", "3"], "not both"),
         (["--file", "nowhere.toml"], "nowhere.toml"),
         (["--file", "x.toml", "--planner", "opd"], "not both"),
         (["--cluster", "tcp://127.0.0.1:9"], "no Dask scheduler answers at tcp://127.0.0.1:9"),
@@ -225,7 +230,15 @@ def test_bad_arguments(arguments, message, tmp_path, capsys, monkeypatch):
         ("[[blocks]]\nproblem = ['garnet']", "unknown entry of a block 'problem'; did you mean"),
         ("[[blocks]]\nplanners = ['platypoos']\nbudgets = [10]", "has no problem"),
         ("name = 'empty'", "has no blocks"),
-        ("[[blocks]]\nproblems = [{seed = 1}]", "is not an experiment"),
+        ("[[blocks]]\nproblems = [{seed = 1}]", "is a name, or a table with one"),
+        ("[[blocks]]\nproblems = 'garnet'", "problems must be a list, got 'garnet'"),
+        ("[[blocks]]\nbudgets = 100", "budgets must be a list, got 100"),
+        ("[blocks]\nseeds = 1", r"write \[\[blocks\]\]"),
+        ("seeds = 2", "unknown entry of an experiment 'seeds'"),
+        (
+            "[[blocks]]\nproblems=['garnet']\nplanners=['platypoos']\nbudgets=[10.5]",
+            "budget must be a whole number",
+        ),
     ],
 )
 def test_bad_files(text, message, tmp_path):
@@ -252,8 +265,11 @@ def test_databases_that_are_none(tmp_path):
     other.mkdir()
     with sqlite3.connect(other / "results.sqlite") as db:
         db.execute("CREATE TABLE cats (name TEXT)")
-    with pytest.raises(StoreError, match="another kind of database"):
-        Store(other)
+    before = (other / "results.sqlite").read_bytes()
+    for create in (True, False):
+        with pytest.raises(StoreError, match="another kind of database"):
+            Store(other, create=create)
+    assert (other / "results.sqlite").read_bytes() == before
 
 
 def test_a_database_of_another_version(tmp_path):
@@ -267,7 +283,7 @@ def test_a_database_of_another_version(tmp_path):
 def test_a_full_disk_keeps_what_is_there(tmp_path):
     experiments.run(SMALL, tmp_path, workers=1, progress=False)
     before = table(tmp_path)
-    store = Store(tmp_path)
+    store = Store(tmp_path, create=True)
     pages = store.db.execute("PRAGMA page_count").fetchone()[0]
     store.db.execute(f"PRAGMA max_page_count = {pages}")  # SQLite's own "disk full"
     cells = [

@@ -11,7 +11,7 @@ from platypoos.errors import InvalidArgument
 from platypoos.experiments.paper import paper
 from platypoos.experiments.report import write_report
 from platypoos.experiments.runner import run
-from platypoos.experiments.spec import Block, Choice, Experiment, load
+from platypoos.experiments.spec import MEASURES, Block, Choice, Experiment, load
 from platypoos.experiments.store import Store
 
 COMPARE_EXAMPLES = """\
@@ -60,15 +60,14 @@ def add_commands(commands: Any) -> None:
     two.add_argument("--problem", nargs="+", action="extend", default=[], metavar="NAME[:K=V,…]")
     two.add_argument("--planner", nargs="+", action="extend", default=[], metavar="NAME[:K=V,…]")
     two.add_argument("--budget", nargs="+", action="extend", default=[], type=whole, metavar="N")
-    two.add_argument("--seeds", type=int, default=20, help="runs of each (%(default)s)")
-    two.add_argument("--steps", type=int, default=20, help="steps of a run (%(default)s)")
-    two.add_argument("--discount", type=float, default=0.95, help="in [0, 1) (%(default)s)")
-    two.add_argument("--access", choices=["restore", "reset"], default="restore")
+    two.add_argument("--seeds", type=int, help="runs of each (20)")
+    two.add_argument("--steps", type=int, help="steps of a run (20)")
+    two.add_argument("--discount", type=float, help="in [0, 1) (0.95)")
+    two.add_argument("--access", choices=["restore", "reset"], help="(restore)")
     two.add_argument(
         "--measure",
-        choices=["expected", "received", "regret", "calls", "seconds"],
-        default="expected",
-        help="what figures show (%(default)s); the database has all",
+        choices=MEASURES,
+        help="what figures show (expected); the database has all",
     )
     _add_running(two, Path("out/compare"))
     two.set_defaults(run=_compare)
@@ -106,8 +105,8 @@ def _add_running(parser: argparse.ArgumentParser, out: Path) -> None:
 
 
 def _execute(experiment: Experiment, args: argparse.Namespace) -> int:
-    if args.workers is not None and args.workers < 1:
-        raise InvalidArgument(f"--workers must be at least 1, got {args.workers}")
+    if args.out.exists() and not args.out.is_dir():
+        raise InvalidArgument(f"--out must be a directory, but {args.out} is a file")
     try:
         summary = run(
             experiment,
@@ -125,13 +124,12 @@ def _execute(experiment: Experiment, args: argparse.Namespace) -> int:
         )
         return 130
     print(summary)
-    if summary.done + summary.already > summary.failed:
-        for path in write_report(args.out):
-            print(path)
-    if summary.failed:
+    for path in write_report(args.out):
+        print(path)
+    if summary.failed + summary.failed_before:
         print(
-            f"platypoos: {summary.failed} cells failed; the report has their tracebacks, "
-            "--retry-failed runs them again",
+            f"platypoos: {summary.failed + summary.failed_before} cells failed; the report has "
+            "their tracebacks, --retry-failed runs them again",
             file=sys.stderr,
         )
         return 1
@@ -143,20 +141,18 @@ def _paper(args: argparse.Namespace) -> int:
 
 
 def _compare(args: argparse.Namespace) -> int:
+    names = ("seeds", "steps", "discount", "access", "measure")
+    settings = {name: getattr(args, name) for name in names if getattr(args, name) is not None}
     if args.file is not None:
-        if args.problem or args.planner or args.budget:
-            raise InvalidArgument("pass --file, or --problem, --planner and --budget, not both")
+        if args.problem or args.planner or args.budget or settings:
+            raise InvalidArgument("the grid is in the --file: pass that or its options, not both")
         return _execute(load(args.file), args)
     block = Block(
         title="comparison",
         problems=tuple(_choice(text) for text in args.problem or ["switch-chain"]),
         planners=tuple(_choice(text) for text in args.planner or ["platypoos"]),
         budgets=tuple(args.budget or (100, 1_000)),
-        seeds=args.seeds,
-        steps=args.steps,
-        discount=args.discount,
-        access=args.access,
-        measure=args.measure,
+        **settings,
     )
     return _execute(Experiment("comparison", (block,)), args)
 

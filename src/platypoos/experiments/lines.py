@@ -73,7 +73,8 @@ def differences(reference: Line, other: Line, sign: int = 1) -> dict[int, tuple[
 def across_problems(block: Block, rows: dict[str, Row]) -> dict[str, dict[int, float]]:
     """Interquartile means over all runs on all problems, for each planner and budget.
 
-    On each problem and budget the runs are scaled so that the worst is 0 and the best 1.
+    On each problem and budget the runs are scaled so that the worst is 0 and the best 1; all are
+    1 where all are alike.
     """
     scores: dict[str, dict[int, list[Floats]]] = {}
     for problem in block.problems:
@@ -83,10 +84,10 @@ def across_problems(block: Block, rows: dict[str, Row]) -> dict[str, dict[int, f
             everything = np.concatenate(samples)
             if not len(everything):
                 continue
-            low, width = everything.min(), np.ptp(everything) or 1.0
+            best, width = everything.max(), np.ptp(everything) or 1.0
             for line, sample in zip(found, samples, strict=True):
                 place = scores.setdefault(line.planner.title, {})
-                place.setdefault(budget, []).append((sample - low) / width)
+                place.setdefault(budget, []).append(1.0 - (best - sample) / width)
     return {
         name: {budget: interquartile_mean(np.concatenate(parts)) for budget, parts in by.items()}
         for name, by in scores.items()

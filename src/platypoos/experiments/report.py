@@ -38,8 +38,9 @@ th:first-child, td:first-child { text-align: left; }
 """
 
 
-def write_report(folder: Path) -> list[Path]:
+def write_report(folder: Path | str) -> list[Path]:
     """Write report.html, figure.png and figure.svg for the results in a directory."""
+    folder = Path(folder)
     try:
         import matplotlib as mpl
         import plotly
@@ -168,7 +169,11 @@ def _table(found: list[Line]) -> str:
     body = []
     for line in found:
         intervals = line.intervals()
-        shown = [str(intervals[n]) if n in intervals else "–" for n in budgets]
+        shown = []
+        for n in budgets:
+            runs = len(line.runs[n])
+            text = str(intervals[n]) if runs > 1 else f"{intervals[n].mean:.4g}" if runs else "–"
+            shown.append(f"{text}, {runs} run{'s' * (runs != 1)}")
         body.append([line.planner.title, *shown])
     return _grid(["mean [95 % interval]", *(f"N = {n:,}" for n in budgets)], body)
 
@@ -185,7 +190,7 @@ def _paired(block: Block, found: list[Line]) -> str:
             f"{compared[n][0]}, P = {compared[n][1]:.2f}" if n in compared else "–" for n in budgets
         ]
         body.append([line.planner.title, *shown])
-    title = f"{reference.planner.title} minus …, paired by seed; P of improvement"
+    title = f"{reference.planner.title} minus …, paired by seed; P that a run of it is better"
     return _grid([title, *(f"N = {n:,}" for n in budgets)], body)
 
 
@@ -230,11 +235,14 @@ def _pictures(experiment: Experiment, rows: dict[str, Row], folder: Path) -> lis
                 alpha=0.15,
                 linewidth=0,
             )
-        axes.set_xscale("log")
+        if any(line.intervals() for line in found):
+            axes.set_xscale("log")
+        else:
+            axes.text(0.5, 0.5, "no results", ha="center", transform=axes.transAxes)
         axes.set_title(title, fontsize=10)
         axes.set_xlabel("calls per step, N")
         axes.set_ylabel(NAMES[block.measure])
-        axes.legend(fontsize=7, framealpha=0.5)
+        axes.legend(fontsize=7, framealpha=0.5, loc="best")
         axes.grid(alpha=0.3)
     found_paths = [folder / "figure.png", folder / "figure.svg"]
     for path in found_paths:

@@ -14,13 +14,16 @@ from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
+from platypoos.checks import check_count
 from platypoos.errors import InvalidArgument, PlatypoosError
 from platypoos.experiments.cells import Row, run_cells
 from platypoos.experiments.spec import Cell, Experiment
 from platypoos.experiments.store import Store
 
-CALLS_PER_CHUNK = 5_000_000
-"""Cells are sent out in chunks of about so many calls: less than a second's work."""
+CALLS_PER_CHUNK = 2_000_000
+"""Cells are sent out in chunks of about so many compiled calls: less than a second's work."""
+SLOW = 100
+"""A call of a Python model counts as so many."""
 CLUSTER_SECONDS = 20
 """How long a scheduler may take to answer."""
 DEATHS = 5
@@ -34,20 +37,26 @@ class Summary:
     done: int
     failed: int
     already: int
+    failed_before: int
     calls: int
     seconds: float
 
     def __str__(self) -> str:
         """One line."""
         text = f"{self.done} cells done in {self.seconds:.1f} s, {self.already} were there already"
-        if self.calls:
-            text += f"; {self.calls / max(self.seconds, 1e-9) / 1e6:.1f} million calls per second"
-        return text + (f"; {self.failed} FAILED" if self.failed else "")
+        rate = self.calls / max(self.seconds, 1e-9)
+        if rate > 5e4:
+            text += f"; {rate / 1e6:.1f} million calls per second"
+        if self.failed:
+            text += f"; {self.failed} FAILED"
+        if self.failed_before:
+            text += f"; {self.failed_before} had FAILED before"
+        return text
 
 
 def run(
     experiment: Experiment,
-    out: Path,
+    out: Path | str,
     *,
     workers: int | None = None,
     cluster: str | None = None,
@@ -67,23 +76,28 @@ def run(
         progress: show a progress bar.
     """
     experiment.check()
-    store = Store(out, create=True)
+    if workers is not None:
+        check_count("workers", workers)
+    store = Store(Path(out), create=True)
     try:
         store.accept(experiment, extend=extend)
-        settled = store.keys("done") if retry_failed else store.keys("done", "failed")
         cells = experiment.cells()
-        missing = [cell for cell in cells if cell.key not in settled]
-        already = len(cells) - len(missing)
+        done, failures = store.keys("done"), store.keys("failed")
+        missing = [cell for cell in cells if cell.key not in done | failures]
+        before = [cell for cell in cells if cell.key in failures]
+        if retry_failed:
+            missing, before = missing + before, []
+        already = len(cells) - len(missing) - len(before)
         start = time.perf_counter()
         failed = calls = 0
-        with _bar(len(cells), already, progress) as bar:
+        with _bar(len(cells), len(cells) - len(missing), progress) as bar:
             for chunk, rows in _results(missing, workers, cluster):
                 store.add(chunk, rows)
                 failed += sum(row["status"] == "failed" for row in rows)
                 calls += int(sum(row.get("calls", 0) for row in rows))
                 bar.update(len(chunk))
         seconds = time.perf_counter() - start
-        return Summary(len(missing) - failed, failed, already, calls, seconds)
+        return Summary(len(missing) - failed, failed, already, len(before), calls, seconds)
     finally:
         store.close()
 
@@ -93,13 +107,17 @@ def chunks(cells: list[Cell]) -> list[list[Cell]]:
     found: list[list[Cell]] = []
     size = CALLS_PER_CHUNK
     for cell in cells:
-        work = cell.budget * cell.steps
+        work = _work(cell)
         if not found or size + work > CALLS_PER_CHUNK or found[-1][0].planner != cell.planner:
             found.append([])
             size = 0
         found[-1].append(cell)
         size += work
-    return sorted(found, key=lambda chunk: -sum(cell.budget * cell.steps for cell in chunk))
+    return sorted(found, key=lambda chunk: -sum(map(_work, chunk)))
+
+
+def _work(cell: Cell) -> int:
+    return cell.budget * cell.steps * (SLOW if cell.problem.name == "gymnasium" else 1)
 
 
 def _results(

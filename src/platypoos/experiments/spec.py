@@ -17,8 +17,16 @@ from typing import Any
 import numpy as np
 
 from platypoos import problems
-from platypoos.checks import check_access, check_budget, check_count, check_discount
+from platypoos.checks import (
+    access_of,
+    check_access,
+    check_budget,
+    check_count,
+    check_discount,
+    check_number,
+)
 from platypoos.errors import InvalidArgument
+from platypoos.models.base import Access
 from platypoos.models.gymnasium import GymnasiumModel
 from platypoos.planners import Planner, available
 
@@ -125,7 +133,7 @@ def make(kinds: dict[str, Any], what: str, choice: Choice, **fixed: Any) -> Any:
             nearest(key, names, f"parameter of {choice.name}")
     try:
         return kind(**fixed, **dict(choice.parameters))
-    except TypeError as error:
+    except (TypeError, AttributeError) as error:
         needs = f"; it needs {kind.needs}" if hasattr(kind, "needs") else ""
         raise InvalidArgument(f"{what} {choice.name}: {error}{needs}") from error
 
@@ -157,6 +165,15 @@ class Block:
     baseline: float = 0.0
     """What figures subtract from it."""
 
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "title", str(self.title))
+        for name in ("problems", "planners"):
+            given = getattr(self, name)
+            if isinstance(given, str | Choice):
+                raise InvalidArgument(f"{name} must be a list, got {given!r}")
+            choices = tuple(Choice(item) if isinstance(item, str) else item for item in given)
+            object.__setattr__(self, name, choices)
+
     def cells(self) -> Iterator[Cell]:
         """All runs of the block."""
         for problem in self.problems:
@@ -181,6 +198,7 @@ class Block:
         check_discount(self.discount)
         check_access(self.access)
         nearest(self.measure, MEASURES, "measure")
+        check_number("baseline", self.baseline)
         for what, several in [("problem", self.problems), ("planner", self.planners),
                               ("budget", self.budgets)]:  # fmt: skip
             if not several:
@@ -189,7 +207,17 @@ class Block:
             for planner in self.planners:
                 cell = self.cell(problem, planner, self.budgets[0], 0)
                 cell.make_planner()
-                num_actions = cell.make_problem().num_actions
+                model = cell.make_problem()
+                if self.measure == "regret" and not isinstance(model, problems.Problem):
+                    raise InvalidArgument(
+                        f"the regret is not known on {problem.title}; show another measure"
+                    )
+                if access_of(model) is Access.RESET and self.access != "reset":
+                    raise InvalidArgument(
+                        f"{problem.title} can only be reset: its dynamics are random; pass "
+                        "access reset"
+                    )
+                num_actions = model.num_actions
                 for budget in self.budgets:
                     check_budget(budget, num_actions)
 
@@ -225,6 +253,8 @@ class Experiment:
 def _choice(data: Any) -> Choice:
     if isinstance(data, str):
         return Choice(data)
+    if not isinstance(data, dict) or "name" not in data:
+        raise InvalidArgument(f"a problem or planner is a name, or a table with one, got {data!r}")
     data = dict(data)
     name, label = str(data.pop("name")), str(data.pop("label", ""))
     parameters = data.pop("parameters", {})
@@ -234,18 +264,26 @@ def _choice(data: Any) -> Choice:
 def _experiment(data: dict[str, Any]) -> Experiment:
     fields = [item.name for item in dataclasses.fields(Block)]
     blocks = []
+    for key in data:
+        nearest(key, ("name", "blocks"), "entry of an experiment")
+    if not isinstance(data.get("blocks", []), list):
+        raise InvalidArgument("blocks must be a list: in a TOML file, write [[blocks]]")
     for number, block in enumerate(data.get("blocks", ()), 1):
         for key in block:
             nearest(key, fields, "entry of a block")
         given = {"title": f"block {number}", **block}
+        for key in ("problems", "planners", "budgets"):
+            given[key] = given.get(key, [])
+            if not isinstance(given[key], list | tuple):
+                raise InvalidArgument(f"{key} must be a list, got {given[key]!r}")
         for key in ("problems", "planners"):
-            given[key] = tuple(_choice(item) for item in given.get(key, ()))
-        given["budgets"] = tuple(int(budget) for budget in given.get("budgets", ()))
+            given[key] = tuple(_choice(item) for item in given[key])
+        given["budgets"] = tuple(given["budgets"])
         blocks.append(Block(**given))
     return Experiment(str(data.get("name", "experiment")), tuple(blocks))
 
 
-def load(path: Path) -> Experiment:
+def load(path: Path | str) -> Experiment:
     """An experiment from a TOML file.
 
     A file has a ``name`` and ``[[blocks]]`` with a ``title``, ``problems``, ``planners``,
@@ -253,9 +291,9 @@ def load(path: Path) -> Experiment:
     or tables of a ``name``, a ``label`` and parameters.
     """
     try:
-        data = tomllib.loads(path.read_text(encoding="utf-8"))
+        data = tomllib.loads(Path(path).read_text(encoding="utf-8"))
         experiment = _experiment(data)
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError, KeyError, TypeError, ValueError) as error:
+        experiment.check()
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError, TypeError, ValueError) as error:
         raise InvalidArgument(f"{path} is not an experiment: {error}") from error
-    experiment.check()
     return experiment

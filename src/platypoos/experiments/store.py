@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import os
 import platform
 import shlex
 import sqlite3
@@ -52,39 +53,45 @@ class Store:
 
     def __init__(self, folder: Path, *, create: bool = False) -> None:
         self.path = folder / FILE
-        if not create and not self.path.exists():
+        if not create and not (self.path.exists() and self.path.stat().st_size):
             raise InvalidArgument(
                 f"there are no results in {folder}: {FILE} is missing. Run 'platypoos paper' or "
                 "'platypoos compare' with --out first"
             )
-        folder.mkdir(parents=True, exist_ok=True)
         with _told(self.path):
-            self.db = sqlite3.connect(self.path, timeout=60, isolation_level=None)
-            self.db.execute("PRAGMA journal_mode = WAL")
-            self.db.execute("PRAGMA synchronous = NORMAL")
-            self._set_up(create)
-
-    def _set_up(self, create: bool) -> None:
-        tables = {name for (name,) in self.db.execute("SELECT name FROM sqlite_master")}
-        if not tables and create:
-            measures = ", ".join(f"{name} REAL" for name in MEASURES)
-            with self.transaction():
-                self.db.execute("CREATE TABLE facts (name TEXT PRIMARY KEY, value TEXT NOT NULL)")
-                self.db.execute(
-                    "CREATE TABLE cells (key TEXT PRIMARY KEY, problem TEXT, problem_parameters "
-                    "TEXT, planner TEXT, planner_parameters TEXT, budget INTEGER, seed INTEGER, "
-                    "steps INTEGER, discount REAL, access TEXT, status TEXT NOT NULL, "
-                    f"{measures}, error TEXT, version TEXT, finished REAL) WITHOUT ROWID"
+            if create:
+                folder.mkdir(parents=True, exist_ok=True)
+                self.db = sqlite3.connect(self.path, timeout=60, isolation_level=None)
+            else:
+                mode = "ro" if os.access(folder, os.W_OK) else "ro&immutable=1"
+                address = f"{self.path.resolve().as_uri()}?mode={mode}"
+                self.db = sqlite3.connect(address, timeout=60, isolation_level=None, uri=True)
+            tables = {name for (name,) in self.db.execute("SELECT name FROM sqlite_master")}
+            if not tables and create:
+                self._set_up()
+            elif not {"facts", "cells"} <= tables:
+                raise StoreError(f"{self.path} is another kind of database; it was left as it is")
+            found = self.fact("schema")
+            if found != str(SCHEMA):
+                raise StoreError(
+                    f"{self.path} was written by another version (its schema is {found}, this "
+                    f"one's {SCHEMA}); it was left as it is. Use another directory, or that version"
                 )
-                self.set_fact("schema", str(SCHEMA))
-        elif not {"facts", "cells"} <= tables:
-            raise StoreError(f"{self.path} is another kind of database; it was left as it is")
-        found = self.fact("schema")
-        if found != str(SCHEMA):
-            raise StoreError(
-                f"{self.path} was written by another version (its schema is {found}, this one's "
-                f"{SCHEMA}); it was left as it is. Use another directory, or that version"
+            if create:
+                self.db.execute("PRAGMA synchronous = NORMAL")
+
+    def _set_up(self) -> None:
+        self.db.execute("PRAGMA journal_mode = WAL")
+        measures = ", ".join(f"{name} REAL" for name in MEASURES)
+        with self.transaction():
+            self.db.execute("CREATE TABLE facts (name TEXT PRIMARY KEY, value TEXT NOT NULL)")
+            self.db.execute(
+                "CREATE TABLE cells (key TEXT PRIMARY KEY, problem TEXT, problem_parameters "
+                "TEXT, planner TEXT, planner_parameters TEXT, budget INTEGER, seed INTEGER, "
+                "steps INTEGER, discount REAL, access TEXT, status TEXT NOT NULL, "
+                f"{measures}, error TEXT, version TEXT, finished REAL) WITHOUT ROWID"
             )
+            self.set_fact("schema", str(SCHEMA))
 
     @contextmanager
     def transaction(self) -> Iterator[None]:

@@ -45,6 +45,8 @@ class GymnasiumModel:
             raise InvalidArgument(
                 "GymnasiumModel needs Gymnasium: pip install 'platypoos[demo]'"
             ) from error
+        if not isinstance(env, str | gymnasium.Env):
+            raise InvalidArgument(f"env must be an id such as 'CartPole-v1', got {env!r}")
         if isinstance(env, str):
             try:
                 env = gymnasium.make(env, **options)
