@@ -74,6 +74,9 @@ def run(
         retry_failed: run cells again that have failed before.
         extend: go on although the directory holds another experiment.
         progress: show a progress bar.
+
+    Worker processes import the script that calls this, so call it under
+    ``if __name__ == "__main__":`` there.
     """
     experiment.check()
     if workers is not None:
@@ -143,9 +146,9 @@ def _results(
                 deaths += 1
                 if deaths > DEATHS:
                     raise PlatypoosError(
-                        f"worker processes died {deaths} times in a row, out of memory perhaps; "
-                        "all results so far are kept. Run the same command again with fewer "
-                        "--workers"
+                        f"worker processes died {deaths} times in a row; all results so far are "
+                        "kept. If memory is short, use fewer workers. If this is your own script, "
+                        'call run under: if __name__ == "__main__":'
                     ) from error
                 waiting += under_way.values()
             except BaseException:
