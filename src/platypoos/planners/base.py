@@ -149,6 +149,21 @@ class RangePlanner(Planner):
         object.__setattr__(self, "reward_max", high)
 
 
+@dataclass(frozen=True, kw_only=True)
+class ConfidencePlanner(RangePlanner):
+    """A planner that is asked for an accuracy ε and a confidence 1 − δ; the budget is a cap."""
+
+    epsilon: float
+    delta: float = 0.1
+
+    needs: ClassVar[str] = "reward range, noise included (may be wrong); ε, δ"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        object.__setattr__(self, "epsilon", check_number("epsilon", self.epsilon, above=1e-12))
+        object.__setattr__(self, "delta", check_number("delta", self.delta, above=1e-12, below=1))
+
+
 def initial_state(model: Any) -> Any:
     """Where a model starts; an error if it is not a model."""
     missing = missing_from(model)

@@ -10,9 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from platypoos._jit import borrowed, jit
-from platypoos.checks import check_number
 from platypoos.plan import Plan
-from platypoos.planners.base import RangePlanner, Task
+from platypoos.planners.base import ConfidencePlanner, Task
 from platypoos.planners.frontier import (
     NOBODY,
     Frontier,
@@ -33,7 +32,7 @@ Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, kw_only=True)
-class StOP(RangePlanner):
+class StOP(ConfidencePlanner):
     """Refines the most promising sequence and its rival until one is good enough for sure.
 
     Use it to see what fixed confidence costs; the paper calls it impractical. It needs to know
@@ -67,20 +66,11 @@ class StOP(RangePlanner):
     True
     """
 
-    epsilon: float
-    delta: float = 0.1
-
     name: ClassVar[str] = "stop"
     citation: ClassVar[str] = (
         "Szörényi, Kedenburg, Munos. Optimistic planning in Markov decision processes using a "
         "generative model. NIPS 2014."
     )
-    needs: ClassVar[str] = "reward range, noise included (may be wrong); ε, δ"
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        object.__setattr__(self, "epsilon", check_number("epsilon", self.epsilon, above=1e-12))
-        object.__setattr__(self, "delta", check_number("delta", self.delta, above=1e-12, below=1))
 
     def _plan(self, task: Task) -> Plan:
         num_actions = task.num_actions

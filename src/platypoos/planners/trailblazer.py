@@ -8,10 +8,9 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from platypoos.checks import check_number
 from platypoos.models.base import Access
 from platypoos.plan import Plan
-from platypoos.planners.base import Ledger, RangePlanner, Task, request
+from platypoos.planners.base import ConfidencePlanner, Ledger, Task, request
 from platypoos.planners.growth import (
     Growth,
     begin,
@@ -24,7 +23,7 @@ from platypoos.tree import ROOT, TERMINAL, Tree
 
 
 @dataclass(frozen=True, kw_only=True)
-class TrailBlazer(RangePlanner):
+class TrailBlazer(ConfidencePlanner):
     """Estimates the value of the state to within ε with probability 1 − δ, and acts on it.
 
     Use it to see what fixed confidence costs; the paper calls it impractical. It needs to know
@@ -59,20 +58,11 @@ class TrailBlazer(RangePlanner):
     False
     """
 
-    epsilon: float
-    delta: float = 0.1
-
     name: ClassVar[str] = "trailblazer"
     citation: ClassVar[str] = (
         "Grill, Valko, Munos. Blazing the trails before beating the path: sample-efficient "
         "Monte-Carlo planning. NIPS 2016."
     )
-    needs: ClassVar[str] = "reward range, noise included (may be wrong); ε, δ"
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        object.__setattr__(self, "epsilon", check_number("epsilon", self.epsilon, above=1e-12))
-        object.__setattr__(self, "delta", check_number("delta", self.delta, above=1e-12, below=1))
 
     def _plan(self, task: Task) -> Plan:
         sim, tree, growth = begin(task, 1)

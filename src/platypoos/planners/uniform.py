@@ -14,6 +14,7 @@ from platypoos.checks import check_flag, check_floor
 from platypoos.models.base import Access
 from platypoos.plan import Plan
 from platypoos.planners.base import Planner, Task
+from platypoos.planners.growth import find_floor
 from platypoos.planners.layered import run_schedule
 from platypoos.simulator import evaluate
 from platypoos.simulator_compiled import Driver
@@ -159,12 +160,7 @@ def best_chain(
 ) -> tuple[int, int, float, float]:
     """The chain with the largest value; returns its last node, first action, value, floor."""
     if np.isnan(floor):
-        floor = np.inf
-        for node in range(1, tree.size[0]):
-            if tree.pulls[node] > 0:
-                floor = min(floor, tree.reward[node])
-                if tree.flags[node] & TERMINAL:
-                    floor = min(floor, 0.0)
+        floor = find_floor(tree)
     best, best_value = 1, -np.inf
     for i in range(sequences):
         value = 0.0
