@@ -29,6 +29,28 @@ def act(model: Any, state: Any, action: int, rng: np.random.Generator) -> Transi
         raise explained(error, state, action, result) from error
 
 
+def list_successors(model: Any, state: Any, action: int) -> list[tuple[float, Any, float, bool]]:
+    """What a model's ``successors`` lists, each with whether the episode ends."""
+    try:
+        entries = list(model.successors(state, action))
+    except Exception as error:
+        raise ModelError(
+            f"the model's successors raised {type(error).__name__}: {error}"
+        ) from error
+    listed = []
+    for entry in entries:
+        try:
+            chance, successor, reward, *ended = entry
+            terminated = as_flag(*ended) if ended else False
+            listed.append((float(chance), successor, float(reward), terminated))
+        except (TypeError, ValueError) as error:
+            raise TransitionError(
+                "successors must list (probability, state, reward) or (probability, state, "
+                f"reward, terminated), got {brief(entry)}"
+            ) from error
+    return listed
+
+
 def as_flag(terminated: Any) -> bool:
     """Whether the episode ended, or an error if that is not what was returned."""
     if terminated is True or terminated is False:

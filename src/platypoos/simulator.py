@@ -10,10 +10,11 @@ from numpy.typing import NDArray
 
 from platypoos.blame import (
     NOTHING,
+    act,
     as_flag,
     bad_reward,
-    brief,
     explained,
+    list_successors,
     located,
     not_deterministic,
 )
@@ -312,19 +313,8 @@ class FunctionSimulator(Simulator):
                 tree.flags[ends] |= TERMINAL
 
     def _advance(self, state: Any, action: int) -> tuple[Any, float, bool]:
-        result: Any = NOTHING
         self.calls += 1
-        try:
-            result = self._step(state, action, self._streams.rng)
-            successor, reward, terminated = result
-            if not -_INF < reward < _INF:
-                raise bad_reward(reward, state, action)
-            return successor, float(reward), as_flag(terminated)
-        except ModelError as error:
-            located(error, state, action)
-            raise
-        except Exception as error:
-            raise explained(error, state, action, result) from error
+        return act(self.model, state, action, self._streams.rng)
 
     def successors(self, node: int, action: int, most: int) -> list[tuple[float, Any, float, bool]]:
         """All successors of a node's state, as the model lists them; each counts as a call.
@@ -334,7 +324,7 @@ class FunctionSimulator(Simulator):
         self._admit(most)
         state = self.states[node]
         try:
-            listed = self._listed(state, action)
+            listed = list_successors(self.model, state, action)
             self.calls += len(listed)
             if len(listed) > most:
                 raise TransitionError(
@@ -351,27 +341,6 @@ class FunctionSimulator(Simulator):
                     raise bad_reward(reward, state, action)
         except ModelError as error:
             raise self._kept(located(error, state, action)) from error.__cause__
-        return listed
-
-    def _listed(self, state: Any, action: int) -> list[tuple[float, Any, float, bool]]:
-        try:
-            entries = list(self.model.successors(state, action))
-        except Exception as error:
-            raise ModelError(
-                f"the model's successors raised {type(error).__name__}: {error}"
-            ) from error
-        listed = []
-        for entry in entries:
-            try:
-                chance, successor, reward, *ended = entry
-                listed.append(
-                    (float(chance), successor, float(reward), as_flag(*ended) if ended else False)
-                )
-            except (TypeError, ValueError) as error:
-                raise TransitionError(
-                    "successors must list (probability, state, reward) or (probability, state, "
-                    f"reward, terminated), got {brief(entry)}"
-                ) from error
         return listed
 
     def _walk(self, tree: Tree, nodes: Nodes, repeats: Nodes) -> None:
