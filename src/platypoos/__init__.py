@@ -21,6 +21,8 @@ from platypoos.models.array import ArrayModel
 from platypoos.models.base import Access, Model, Transition
 from platypoos.models.check import ModelReport, check_model
 from platypoos.models.compiled import CompiledModel
+from platypoos.models.doctor import SimulatorReport, check_simulator
+from platypoos.models.families import register_family
 from platypoos.models.function import FunctionModel
 from platypoos.models.gymnasium import GymnasiumModel
 from platypoos.plan import Plan
@@ -84,6 +86,7 @@ __all__ = [
     "RewardError",
     "SequOOL",
     "SequentialHalving",
+    "SimulatorReport",
     "StOP",
     "StoSOO",
     "StroquOOL",
@@ -93,10 +96,12 @@ __all__ = [
     "Tree",
     "Uniform",
     "check_model",
+    "check_simulator",
     "control",
     "plan",
     "planners",
     "problems",
+    "register_family",
     "schedules",
     "simple_regret",
 ]

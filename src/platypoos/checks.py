@@ -160,3 +160,19 @@ def check_state(state: Any, usual: NDArray[Any]) -> NDArray[Any]:
             f"initial_state, got shape {given.shape}, type {given.dtype}"
         )
     return given.astype(usual.dtype)
+
+
+def same(a: Any, b: Any) -> bool:
+    """Whether two states or observations are equal, whatever they are made of; NaN equals NaN."""
+    if isinstance(a, np.ndarray) or isinstance(b, np.ndarray):
+        a, b = np.asarray(a), np.asarray(b)
+        floats = a.dtype.kind in "fc" and b.dtype.kind in "fc"
+        return a.shape == b.shape and bool(np.array_equal(a, b, equal_nan=floats))
+    if isinstance(a, dict) and isinstance(b, dict):
+        return a.keys() == b.keys() and all(same(a[key], b[key]) for key in a)
+    if isinstance(a, list | tuple) and isinstance(b, list | tuple):
+        return len(a) == len(b) and all(same(x, y) for x, y in zip(a, b, strict=True))
+    compares_by_identity = "__eq__" not in {name for c in type(a).__mro__[:-1] for name in vars(c)}
+    if compares_by_identity and hasattr(a, "__dict__") and type(a) is type(b):
+        return same(vars(a), vars(b))
+    return bool(a == b)

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from platypoos.blame import act, brief
-from platypoos.checks import access_of, check_num_actions, missing_from
+from platypoos.checks import access_of, check_num_actions, missing_from, same
 from platypoos.errors import InvalidArgument, ModelError, PlatypoosError
 from platypoos.models.array import ArrayModel
 from platypoos.models.base import Access
@@ -37,22 +37,6 @@ class ModelReport:
         lines += [f"  ok       {line}" for line in self.passed]
         lines += [f"  problem  {line}" for line in self.problems]
         return "\n".join(lines)
-
-
-def same(a: Any, b: Any) -> bool:
-    """Whether two states are equal, whatever they are made of."""
-    if isinstance(a, np.ndarray) or isinstance(b, np.ndarray):
-        a, b = np.asarray(a), np.asarray(b)
-        floats = a.dtype.kind in "fc" and b.dtype.kind in "fc"
-        return a.shape == b.shape and bool(np.array_equal(a, b, equal_nan=floats))
-    if isinstance(a, dict) and isinstance(b, dict):
-        return a.keys() == b.keys() and all(same(a[key], b[key]) for key in a)
-    if isinstance(a, list | tuple) and isinstance(b, list | tuple):
-        return len(a) == len(b) and all(same(x, y) for x, y in zip(a, b, strict=True))
-    compares_by_identity = "__eq__" not in {name for c in type(a).__mro__[:-1] for name in vars(c)}
-    if compares_by_identity and hasattr(a, "__dict__") and type(a) is type(b):
-        return same(vars(a), vars(b))
-    return bool(a == b)
 
 
 def check_model(model: Any, *, steps: int = 200, seed: int = 0) -> ModelReport:

@@ -1,0 +1,411 @@
+"""The doctor: is this simulator safe to plan with? A report before you trust it."""
+
+from __future__ import annotations
+
+import random
+import time
+import warnings
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from platypoos.checks import check_count
+from platypoos.errors import InvalidArgument
+from platypoos.models.base import Access
+from platypoos.models.gymnasium import GymnasiumModel, make_environment, some_actions
+from platypoos.models.snapshots import Keeper, Outcome
+from platypoos.models.trial import AHEAD, Coin, Drive, first_difference, random_drive
+
+SAFE, RESET_ONLY, UNSAFE = "safe", "safe with RESET access", "not safe"
+_PATIENCE = 40.0  # seconds for each of two examinations of slow simulators
+_DEEPEST = 6  # attributes of attributes of … are searched for generators
+
+
+@dataclass(frozen=True)
+class SimulatorReport:
+    """What the doctor found. ``ok`` is False if a planner would be misled; print it."""
+
+    name: str
+    family: str
+    method: str
+    """How states are restored: native, deepcopy or replay."""
+    access: Access
+    verdict: str
+    """"safe", "safe with RESET access" or "not safe"."""
+    passed: tuple[str, ...]
+    problems: tuple[str, ...]
+    advice: tuple[str, ...]
+    """What to do."""
+    save_us: float = field(default=float("nan"))
+    """Microseconds that a save takes (median), and so on."""
+    restore_us: float = field(default=float("nan"))
+    step_us: float = field(default=float("nan"))
+
+    @property
+    def ok(self) -> bool:
+        """Whether a planner can trust the simulator, with the access stated."""
+        return not self.problems
+
+    def __str__(self) -> str:
+        lines = [
+            f"{self.name}: {self.verdict}",
+            f"  family: {self.family}; restored by: {self.method}; access: {self.access.name}",
+        ]
+        if self.step_us > 0:
+            lines.append(
+                f"  cost: save {self.save_us:.1f} µs, restore {self.restore_us:.1f} µs, "
+                f"step {self.step_us:.0f} µs"
+            )
+        lines += [f"  ok: {line}" for line in self.passed]
+        lines += [f"  problem: {line}" for line in self.problems]
+        lines += [f"  do: {line}" for line in self.advice]
+        return "\n".join(lines)
+
+
+def check_simulator(
+    env: Any,
+    *,
+    method: str | None = None,
+    trajectories: int = 5,
+    steps: int = 20,
+    seed: int = 0,
+    on_progress: Callable[[str], None] | None = None,
+    **options: Any,
+) -> SimulatorReport:
+    """Restore and replay random trajectories of an environment, and say what is wrong.
+
+    Args:
+        env: an environment's id, an environment, a function that makes one, or a
+            :class:`~platypoos.GymnasiumModel`.
+        method: "native", "deepcopy" or "replay", to try that one.
+        trajectories: how many random trajectories to take.
+        steps: their length; each is restored at every step, as far as 40 seconds go.
+        seed: for the trajectories.
+        on_progress: called with what is being done.
+        **options: of the model (``actions``, ``repeat``) and of ``gymnasium.make``.
+
+    >>> import platypoos as pp
+    >>> report = pp.check_simulator("CartPole-v1")
+    >>> report.verdict, report.method, report.access.name
+    ('safe', 'native', 'RESTORE')
+    """
+    check_count("trajectories", trajectories)
+    check_count("steps", steps)
+    if isinstance(env, GymnasiumModel):
+        if method is not None or options:
+            raise InvalidArgument("method and options belong to the model; pass the environment")
+        model = env
+    else:
+        if not (isinstance(env, str) or callable(env) or hasattr(env, "unwrapped")):
+            raise InvalidArgument(
+                f"check_simulator takes Gymnasium environments, got {env!r}; check_model is for "
+                "other models"
+            )
+        model = GymnasiumModel(env, method=method, **_with_actions(env, options))
+    return _Doctor(model, trajectories, steps, seed, on_progress or (lambda _: None)).examine()
+
+
+def _with_actions(env: Any, options: dict[str, Any]) -> dict[str, Any]:
+    """The doctor needs some actions, not the ones to plan with."""
+    if "actions" in options:
+        return options
+    made = make_environment(env, {k: v for k, v in options.items() if k != "repeat"})
+    try:
+        return {**options, "actions": some_actions(made)}
+    finally:
+        if made is not env:
+            made.close()
+
+
+def _words(error: Exception) -> str:
+    return f"{type(error).__name__}: {error}".rstrip(": ")
+
+
+class _Doctor:
+    def __init__(
+        self,
+        model: GymnasiumModel,
+        trajectories: int,
+        steps: int,
+        seed: int,
+        tell: Callable[[str], None],
+    ) -> None:
+        self.model, self.keeper = model, model.keeper
+        self.trajectories, self.steps = trajectories, steps
+        self.rng = np.random.default_rng(seed)
+        self.tell = tell
+        self.start = self.keeper.save()
+        self.passed: list[str] = []
+        self.problems: list[str] = []
+        self.advice: list[str] = []
+        self.random_dynamics = False
+
+    def examine(self) -> SimulatorReport:
+        costs: dict[str, float] = {}
+        try:
+            self.tell("restoring random trajectories")
+            if self._faithful():
+                self.tell("looking for randomness")
+                self._randomness()
+                self.tell("measuring")
+                costs = self._costs()
+        except Exception as error:  # noqa: BLE001  whatever it raises is the finding
+            self.problems.append(f"it failed with {_words(error)}")
+        finally:
+            self._put_back()
+        return self._report(costs)
+
+    def _put_back(self) -> None:
+        try:
+            self.keeper.restore(self.start)
+        except Exception:  # noqa: BLE001  the problem has been reported
+            self.keeper.replayed = 0
+
+    def _begin(self, seed: int) -> None:
+        self.keeper.reset(seed)
+
+    def _faithful(self) -> bool:
+        """Whether restored states go on as the uninterrupted trajectory did."""
+        points = 0
+        deadline = time.monotonic() + _PATIENCE
+        for number in range(self.trajectories):
+            if time.monotonic() > deadline:
+                break
+            drive = random_drive(self.model.actions, self.steps, self.rng)
+            self._begin(number)
+            alone = drive.run(self.keeper)
+            self._begin(number)
+            saved, snapshots = drive.run_and_save(self.keeper)
+            found = first_difference(alone, saved)
+            if found:
+                self._not_repeatable(drive, number, *found)
+                return False
+            order = self.rng.permutation(len(snapshots)).tolist()
+            for point in order:
+                if not self._goes_on(drive, point, snapshots[point], alone):
+                    return False
+                points += 1
+                if time.monotonic() > deadline:
+                    break
+        self.passed.append(
+            f"{points} restores in {number + 1} random trajectories went on identically "
+            "(observations, rewards, ends)"
+        )
+        return True
+
+    def _goes_on(self, drive: Drive, point: int, snapshot: Any, alone: Sequence[Outcome]) -> bool:
+        ahead = min(point + 5, len(alone))
+        for attempt in ("first", "second"):
+            try:
+                self.keeper.restore(snapshot)
+                got = drive.run(self.keeper, point, ahead)
+            except Exception as error:  # noqa: BLE001  reported
+                self.problems.append(
+                    f"a state restored by {self.model.method} cannot be stepped: {_words(error)}"
+                )
+                self._other_method()
+                return False
+            found = first_difference(alone[point:ahead], got)
+            if not found:
+                continue
+            step, how = found
+            if attempt == "second":
+                self.problems.append(
+                    f"what was saved at step {point} changed when the environment went on from "
+                    f"it: restored again, {how}; copies share state with the original"
+                )
+            else:
+                self.problems.append(
+                    f"restored at step {point}, it went another way {step + 1} step"
+                    f"{'s' if step else ''} later: {how}"
+                )
+            self._other_method()
+            return False
+        return True
+
+    def _not_repeatable(self, drive: Drive, number: int, step: int, how: str) -> None:
+        """Two equal drives from a reset differ: of themselves, or because of the saves."""
+        self._begin(number)
+        one = drive.run(self.keeper)
+        self._begin(number)
+        if first_difference(one, drive.run(self.keeper)):
+            self.problems.append(
+                f"after the same reset and actions, step {step + 1} differs: {how}; it has "
+                "randomness or memory that neither the reset nor the planner's generator governs"
+            )
+            self.advice.append(
+                "draw all randomness from the environment's np_random, and let reset clear all "
+                "else; then plan with access=Access.RESET, which plans open loop"
+            )
+        else:
+            self.problems.append(f"saving changes the environment: at step {step + 1} {how}")
+            self._other_method()
+
+    def _other_method(self) -> None:
+        method = self.model.method
+        if method == "deepcopy":
+            self.advice.append(
+                "leave out method='deepcopy': the family's own way, or a replay, is chosen then"
+                if self.model.forced
+                else "use method='replay'"
+            )
+        elif method == "native":
+            self.advice.append("use method='deepcopy' or method='replay', and check again")
+        else:
+            self.advice.append("let reset(seed=…) start the same episode each time")
+
+    def _randomness(self) -> None:
+        """What the planner's generator changes, and which generators are restored with states."""
+        leaks: set[str] = set()
+        foreign = noisy = False
+        rng, keeper = self.rng, self.keeper
+        deadline = time.monotonic() + _PATIENCE / 2
+        for number in range(self.trajectories):
+            self._begin(1000 + number)
+            for _ in range(self.steps):
+                snapshot = keeper.save()
+                drive = random_drive(self.model.actions, AHEAD, rng)
+                coin = Coin(keeper, snapshot, drive, rng)
+                self.random_dynamics |= coin.random
+                noisy |= coin.noisy
+                keeper.restore(snapshot)
+                generators = _generators(keeper)
+                before = [_position(generator) for _, generator in generators]
+                outside = _global_state()
+                keeper.step(drive.actions[0], np.random.default_rng(drive.seeds[0]))
+                leaks |= {
+                    name
+                    for (name, generator), position in zip(generators, before, strict=True)
+                    if _position(generator) != position
+                }
+                foreign |= outside != _global_state()
+                if coin.ended or time.monotonic() > deadline:
+                    break
+        self._judge_randomness(leaks, foreign, noisy)
+
+    def _judge_randomness(self, leaks: set[str], foreign: bool, noisy: bool) -> None:
+        if leaks:
+            self.problems.append(
+                f"steps draw from {', '.join(sorted(leaks))}, which is restored with the state: "
+                "the same noise comes again, and a planner would foresee it"
+            )
+            self.advice.append("draw from the environment's np_random instead")
+        if foreign:
+            self.problems.append(
+                "steps draw from the global generator of numpy.random or random, which no seed "
+                "of a plan governs"
+            )
+            self.advice.append("draw from the environment's np_random instead")
+        if leaks or foreign:
+            return
+        self.passed.append("no generator is restored with the state")
+        if self.random_dynamics:
+            self.passed.append("the dynamics are random, with the planner's generator")
+            self.advice.append(
+                "plan with access=Access.RESET: open loop, over sequences of actions"
+            )
+            if self.model.access is Access.RESTORE:
+                self.problems.append(
+                    "a short trial saw no randomness, so access would be RESTORE; pass "
+                    "access=Access.RESET to plan and control"
+                )
+        else:
+            self.passed.append(
+                "the dynamics are deterministic" + (", the rewards are noisy" if noisy else "")
+            )
+
+    def _costs(self) -> dict[str, float]:
+        keeper, actions = self.keeper, self.model.actions
+        self._begin(0)
+        spent: dict[str, list[float]] = {"save_us": [], "step_us": [], "restore_us": []}
+        deadline = time.monotonic() + 5
+        for _ in range(50):
+            action = actions[int(self.rng.integers(len(actions)))]
+            clock = [time.perf_counter()]
+            snapshot = keeper.save()
+            clock.append(time.perf_counter())
+            keeper.step(action, self.rng)
+            clock.append(time.perf_counter())
+            keeper.restore(snapshot)
+            clock.append(time.perf_counter())
+            for name, seconds in zip(spent, np.diff(clock), strict=True):
+                spent[name].append(float(seconds) * 1e6)
+            if keeper.step(action, self.rng)[2]:
+                self._begin(0)
+            if time.monotonic() > deadline:
+                break
+        return {name: float(np.median(values)) for name, values in spent.items()}
+
+    def _report(self, costs: dict[str, float]) -> SimulatorReport:
+        model = self.model
+        open_loop = self.random_dynamics or model.access is Access.RESET
+        verdict = UNSAFE if self.problems else RESET_ONLY if open_loop else SAFE
+        if not self.problems:
+            if model.method == "replay":
+                self.advice.append(
+                    "states are restored by taking all steps since the reset again; "
+                    "register_family tells of a faster way, if there is one"
+                )
+            elif not self.advice:
+                self.advice.append("nothing: plan with it as it is")
+        return SimulatorReport(
+            name=model.name,
+            family=model.family,
+            method=model.method,
+            access=Access.RESET if open_loop else Access.RESTORE,
+            verdict=verdict,
+            passed=tuple(self.passed),
+            problems=tuple(self.problems),
+            advice=tuple(dict.fromkeys(self.advice)),
+            **costs,
+        )
+
+
+_KINDS = (np.random.Generator, np.random.RandomState, random.Random)
+
+
+def _generators(keeper: Keeper) -> list[tuple[str, Any]]:
+    """The random generators in an environment and its wrappers, but for the planner's."""
+    found: list[tuple[str, Any]] = []
+    seen: set[int] = {id(getattr(keeper.core, "_np_random", None))}
+
+    def look(value: Any, name: str, depth: int) -> None:
+        if id(value) in seen or depth > _DEEPEST:
+            return
+        seen.add(id(value))
+        if isinstance(value, _KINDS):
+            found.append((name, value))
+            return
+        if isinstance(value, dict):
+            items = [(f"{name}[{key!r}]", item) for key, item in list(value.items())[:1000]]
+        elif isinstance(value, list | tuple):
+            items = [(f"{name}[{i}]", item) for i, item in enumerate(value[:1000])]
+        elif hasattr(value, "__dict__") and not isinstance(value, type):
+            items = [
+                (f"{name}.{key}" if name else key, item)
+                for key, item in vars(value).items()
+                if not key.endswith(("_space", "spec"))
+            ]
+        else:
+            return
+        for label, item in items:
+            look(item, label, depth + 1)
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        look(keeper.env, "env", 0)
+    return found
+
+
+def _position(generator: Any) -> Any:
+    """Where a generator is in its stream."""
+    if isinstance(generator, random.Random):
+        return hash(generator.getstate())
+    bits = getattr(generator, "bit_generator", None) or generator._bit_generator  # noqa: SLF001
+    return repr(bits.state)
+
+
+def _global_state() -> Any:
+    return _position(random._inst), repr(np.random.get_state())  # noqa: SLF001, NPY002

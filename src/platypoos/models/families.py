@@ -1,0 +1,326 @@
+"""The kinds of environment that save and restore their state natively, and how to add one."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from platypoos.errors import InvalidArgument
+from platypoos.models.snapshots import (
+    NOT_STATE,
+    AttributeKeeper,
+    DeepCopyKeeper,
+    FunctionKeeper,
+    Keeper,
+    Outcome,
+    ReplayKeeper,
+    Unknown,
+    duplicate,
+)
+
+
+class ClassicControl(Keeper):
+    """CartPole, Acrobot, MountainCar, Pendulum: a few numbers, replaced by each step."""
+
+    family = "classic control"
+
+    def save_core(self) -> Any:
+        return self.core.state
+
+    def restore_core(self, snapshot: Any) -> None:
+        self.core.state = snapshot
+        self.core.steps_beyond_terminated = None
+
+    def direct(self, actions: list[Any]) -> Callable[..., Any] | None:
+        core = self.core
+        if self.wrappers:
+            return None
+
+        def step(state: Any, action: int, _: np.random.Generator) -> tuple[Any, float, bool]:
+            core.state = state
+            core.steps_beyond_terminated = None
+            result = core.step(actions[action])
+            return core.state, result[1], result[2]
+
+        return step
+
+
+class ToyText(AttributeKeeper):
+    """FrozenLake, Taxi, CliffWalking, Blackjack: plain attributes; the table does not change."""
+
+    family = "toy text"
+    _STATE = ("s", "lastaction", "fickle_step", "taxi_orientation", "player", "dealer")
+
+    def __init__(self, env: Any) -> None:
+        Keeper.__init__(self, env)
+        self._names = [name for name in self._STATE if hasattr(self.core, name)]
+
+    def save_core(self) -> Any:
+        return {name: duplicate(getattr(self.core, name)) for name in self._names}
+
+    def table(self) -> Any:
+        """The table of all transitions, if it says everything."""
+        fickle = getattr(self.core, "fickle_passenger", False)
+        return None if fickle or self.wrappers else getattr(self.core, "P", None)
+
+
+class MuJoCo(Keeper):
+    """The full physics state, and what environments read of the last step (positions, forces)."""
+
+    family = "MuJoCo"
+    _DERIVED = (
+        "xpos", "xquat", "xipos", "site_xpos", "geom_xpos", "subtree_com", "cinert", "cvel",
+        "cfrc_ext", "qfrc_actuator", "qfrc_constraint", "sensordata", "actuator_force",
+    )  # fmt: skip
+
+    def __init__(self, env: Any) -> None:
+        super().__init__(env)
+        import mujoco
+
+        self._mujoco, self._kind = mujoco, mujoco.mjtState.mjSTATE_INTEGRATION
+        self._size = mujoco.mj_stateSize(self.core.model, self._kind)
+        views = [getattr(self.core.data, name, None) for name in self._DERIVED]
+        self._views = [view.reshape(-1) for view in views if view is not None and view.size]
+        # Environments of others may keep more than physics.
+        self._own = not type(self.core).__module__.startswith("gymnasium.envs.mujoco.")
+        self._ignored = NOT_STATE | {"model", "data", "mujoco_renderer", "init_qpos", "init_qvel"}
+
+    def save_core(self) -> Any:
+        core = self.core
+        physics = np.empty(self._size)
+        self._mujoco.mj_getState(core.model, core.data, physics, self._kind)
+        saved = np.concatenate([physics, *self._views])
+        if self._own:
+            return saved, {k: duplicate(v) for k, v in vars(core).items() if k not in self._ignored}
+        return saved
+
+    def restore_core(self, snapshot: Any) -> None:
+        core = self.core
+        if self._own:
+            snapshot, attributes = snapshot
+            vars(core).update(duplicate(attributes))
+        self._mujoco.mj_setState(core.model, core.data, snapshot[: self._size], self._kind)
+        start = self._size
+        for view in self._views:
+            view[:] = snapshot[start : start + view.size]
+            start += view.size
+
+
+class Atari(Keeper):
+    """The emulator's own clone and restore; no screen is made unless a wrapper asks for it.
+
+    Sticky actions are drawn from the planner's generator, as the emulator would draw them.
+    """
+
+    family = "Atari"
+
+    def __init__(self, env: Any) -> None:
+        super().__init__(env)
+        self.ale = self.core.ale
+        self.sticky = float(self.ale.getFloat("repeat_action_probability"))
+        self._plain = isinstance(self.core._frameskip, int) and not self.core.continuous  # noqa: SLF001
+        self._last = 0
+        if not self._plain or self.wrappers:
+            if self.sticky:
+                raise InvalidArgument(
+                    "the emulator's sticky actions cannot be drawn from a planner's generator "
+                    "behind wrappers, random frame skips or continuous actions; pass "
+                    "repeat_action_probability=0.0"
+                )
+        elif self.sticky:
+            state = self.ale.cloneState()
+            self.ale.setFloat("repeat_action_probability", 0.0)
+            self.core.load_game()  # the emulator reads its settings here
+            self.ale.restoreState(state)
+
+    def step(self, action: Any, rng: np.random.Generator) -> Outcome:
+        if self.wrappers or not self._plain:
+            return super().step(action, rng)
+        ale, reward = self.ale, 0.0
+        key = self.core._action_set[action]  # noqa: SLF001
+        for _ in range(self.core._frameskip):  # noqa: SLF001
+            if not self.sticky or rng.random() >= self.sticky:
+                self._last = key
+            reward += ale.act(self._last)
+        return None, reward, ale.game_over(with_truncation=False)
+
+    def observe(self, observation: Any) -> Any:
+        return self.ale.getRAM() if observation is None else observation
+
+    def save_core(self) -> Any:
+        return (self.ale.cloneState(), self._last) if self.sticky else self.ale.cloneState()
+
+    def restore_core(self, snapshot: Any) -> None:
+        if self.sticky:
+            snapshot, self._last = snapshot
+        self.ale.restoreState(snapshot)
+
+    def can_render(self) -> bool:
+        return True
+
+    def render(self) -> Any:
+        return self.ale.getScreenRGB()
+
+
+class Box2D(ReplayKeeper):
+    """A replay: Box2D hides what its solver keeps from one step to the next."""
+
+    def start_over(self, seed: int) -> None:
+        # A world that was used before leaves traces in the next episode.
+        core, world = self.core, self.core.world
+        core._destroy()  # noqa: SLF001
+        core.world = type(world)(gravity=world.gravity)
+        super().start_over(seed)
+
+
+class MiniGrid(Keeper):
+    """Plain attributes, the grid's cells, and what can change of the things in them."""
+
+    family = "MiniGrid"
+    _IGNORED = NOT_STATE | {"grid", "actions", "mission_space", "agent_pov"}
+
+    def __init__(self, env: Any) -> None:
+        super().__init__(env)
+        from minigrid.core.world_object import WorldObj
+
+        self._thing = WorldObj
+        self.save_core()  # tells whether all attributes are known
+
+    def _duplicate(self, value: Any, things: dict[int, Any]) -> Any:
+        if isinstance(value, self._thing):
+            if id(value) not in things:
+                things[id(value)] = value
+                for item in vars(value).values():
+                    self._duplicate(item, things)
+            return value
+        if isinstance(value, list):
+            return [self._duplicate(item, things) for item in value]
+        return duplicate(value)
+
+    def save_core(self) -> Any:
+        core = self.core
+        things: dict[int, Any] = {}
+        attributes = {
+            k: self._duplicate(v, things) for k, v in vars(core).items() if k not in self._IGNORED
+        }
+        cells = list(core.grid.grid)
+        for cell in cells:
+            if cell is not None and cell.type not in ("wall", "goal", "lava", "floor"):
+                self._duplicate(cell, things)
+        return attributes, cells, [(thing, dict(vars(thing))) for thing in things.values()]
+
+    def restore_core(self, snapshot: Any) -> None:
+        attributes, cells, things = snapshot
+        unused: dict[int, Any] = {}
+        vars(self.core).update({k: self._duplicate(v, unused) for k, v in attributes.items()})
+        self.core.grid.grid = list(cells)
+        for thing, state in things:
+            vars(thing).update(state)
+
+
+class Highway(Keeper):
+    """A deep copy of what moves; roads, spaces and settings are shared."""
+
+    family = "highway-env"
+    _MOVING = (
+        "road", "controlled_vehicles", "action_type", "observation_type", "time", "steps", "done",
+        "observation_type_parking", "_vehicle",
+    )  # fmt: skip
+
+    def _copied(self, parts: Any) -> Any:
+        core, road = self.core, parts["road"]
+        shared = [core, core.config, road.network, road.np_random, core.viewer, core.action_space]
+        return copy.deepcopy(parts, {id(value): value for value in shared if value is not None})
+
+    def step(self, action: Any, rng: np.random.Generator) -> Outcome:
+        self.core.road.np_random = rng
+        return super().step(action, rng)
+
+    def save_core(self) -> Any:
+        core = vars(self.core)
+        return self._copied({name: core[name] for name in self._MOVING if name in core})
+
+    def restore_core(self, snapshot: Any) -> None:
+        vars(self.core).update(self._copied(snapshot))
+
+
+@dataclass(frozen=True)
+class Family:
+    """A kind of environment: which it is, and who keeps its state."""
+
+    name: str
+    matches: Callable[[Any], bool]
+    """Whether a bare environment is of this kind."""
+    keeper: Callable[[Any], Keeper]
+    """Makes the keeper of an environment."""
+
+
+def _from(*modules: str) -> Callable[[Any], bool]:
+    """Only classes of these modules themselves: a subclass elsewhere may keep more."""
+    return lambda core: type(core).__module__.startswith(modules)
+
+
+def _is_mujoco(core: Any) -> bool:
+    return any(kind.__name__ == "MujocoEnv" for kind in type(core).__mro__)
+
+
+_FAMILIES: list[Family] = [
+    Family("classic control", _from("gymnasium.envs.classic_control."), ClassicControl),
+    Family("toy text", _from("gymnasium.envs.toy_text."), ToyText),
+    Family("MuJoCo", _is_mujoco, MuJoCo),
+    Family("Atari", _from("ale_py."), Atari),
+    Family("MiniGrid", _from("minigrid."), MiniGrid),
+    Family("highway-env", _from("highway_env."), Highway),
+    Family("Box2D", _from("gymnasium.envs.box2d."), Box2D),
+]
+METHODS: dict[str, Callable[[Any], Keeper]] = {"deepcopy": DeepCopyKeeper, "replay": ReplayKeeper}
+
+
+def register_family(
+    name: str,
+    matches: Callable[[Any], bool],
+    save: Callable[[Any], Any],
+    restore: Callable[[Any, Any], None],
+) -> Family:
+    """Tell how a kind of environment saves and restores its state.
+
+    Args:
+        name: for reports.
+        matches: ``matches(env.unwrapped)`` says whether an environment is of this kind.
+        save: ``save(env.unwrapped)`` returns its state; steps taken later must not change it.
+        restore: ``restore(env.unwrapped, state)`` puts it back; the state must stay as it is.
+
+    What was registered last is asked first. Leave the environment's ``np_random`` out of the
+    state. Then let ``platypoos.check_simulator`` prove it.
+
+    >>> import platypoos as pp
+    >>> family = pp.register_family(
+    ...     "my simulator",
+    ...     matches=lambda env: type(env).__name__ == "MySimulator",
+    ...     save=lambda env: env.position,
+    ...     restore=lambda env, position: setattr(env, "position", position),
+    ... )
+    """
+    for function in (matches, save, restore):
+        if not callable(function):
+            raise InvalidArgument(f"matches, save and restore must be functions, got {function!r}")
+    family = Family(name, matches, lambda env: FunctionKeeper(env, name, save, restore))
+    _FAMILIES.insert(0, family)
+    return family
+
+
+def native_keeper(env: Any) -> Keeper | None:
+    """The keeper of the environment's family, or None if there is none that knows it."""
+    for family in _FAMILIES:
+        if family.matches(env.unwrapped):
+            try:
+                keeper = family.keeper(env)
+            except Unknown:
+                return None  # it has attributes that its family does not know
+            keeper.family = family.name
+            return keeper
+    return None

@@ -1,0 +1,230 @@
+"""How an environment saves and restores its state, whatever its kind.
+
+A *keeper* drives one environment: ``reset``, ``step``, ``save``, ``restore``. Randomness that an
+environment draws from its ``np_random`` during a step comes from the planner's generator, which is
+never saved: a restored generator would repeat the same "noise", and a planner would foresee it.
+"""
+
+from __future__ import annotations
+
+import copy
+import enum
+from collections import deque
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from platypoos.errors import InvalidArgument
+
+Outcome = tuple[Any, float, bool]
+"""Observation, reward, terminated. A time limit is no end: planners look past it."""
+
+INERT = ("PassiveEnvChecker", "OrderEnforcing", "TimeLimit")
+"""Outer wrappers that change neither rewards nor ends; planning goes without them."""
+NOT_STATE = {
+    "env", "spec", "metadata", "action_space", "observation_space", "_action_space",
+    "_observation_space", "_metadata", "_np_random", "_np_random_seed", "np_random", "render_mode",
+    "window", "clock", "screen", "surf", "viewer", "_cached_spec", "_saved_kwargs", "func",
+    "_ezpickle_args", "_ezpickle_kwargs",
+}  # fmt: skip
+_BY_REFERENCE = (type(None), bool, int, float, complex, str, bytes, enum.Enum, np.generic, type)
+
+
+class Unknown(Exception):
+    """Something of an environment is of a kind that the keeper does not know how to save."""
+
+
+def duplicate(value: Any) -> Any:
+    """A copy of plain data: numbers, texts, arrays, and containers of them."""
+    if isinstance(value, _BY_REFERENCE):
+        return value
+    if isinstance(value, np.ndarray) and value.dtype != object:
+        return value.copy()
+    if isinstance(value, list | set | deque | tuple) and not hasattr(value, "_fields"):
+        copied = [duplicate(item) for item in value]
+        return deque(copied, value.maxlen) if isinstance(value, deque) else type(value)(copied)
+    if type(value) is dict:
+        return {key: duplicate(item) for key, item in value.items()}
+    raise Unknown(type(value).__name__)
+
+
+class Keeper:
+    """Drives an environment; a kind of environment fills in ``save_core`` and ``restore_core``.
+
+    The state of wrappers is saved with it. Outer wrappers that change nothing are left out.
+    """
+
+    family = ""
+    method = "native"
+    replayed = 0
+    """Steps taken again to get back to a state."""
+
+    def __init__(self, env: Any) -> None:
+        while type(env).__name__ in INERT and env is not env.unwrapped:
+            env = env.env
+        self.env = env
+        self.core = env.unwrapped
+        self.wrappers = []
+        while env is not self.core:
+            if type(env).__name__ == "Autoreset":
+                raise InvalidArgument(
+                    "the wrapper Autoreset starts new episodes behind a planner's back; pass the "
+                    "environment without it"
+                )
+            self.wrappers.append(env)
+            env = env.env
+
+    def reset(self, seed: int) -> None:
+        """Start an episode."""
+        self.env.reset(seed=seed)
+
+    def step(self, action: Any, rng: np.random.Generator) -> Outcome:
+        """Take a step, with the planner's randomness."""
+        self.core.np_random = rng
+        observation, reward, terminated, _, _ = self.env.step(action)
+        return observation, reward, terminated
+
+    def observe(self, observation: Any) -> Any:
+        """What a step returned, or what there is to see instead of it."""
+        return observation
+
+    def save(self) -> Any:
+        """The state the environment is in; nothing done later changes what is returned."""
+        if self.wrappers:
+            return self.save_core(), [_wrapper_state(wrapper) for wrapper in self.wrappers]
+        return self.save_core()
+
+    def restore(self, snapshot: Any) -> None:
+        """Put the environment into a saved state, and leave what was saved as it is."""
+        if self.wrappers:
+            snapshot, kept = snapshot
+            for wrapper, attributes in zip(self.wrappers, kept, strict=True):
+                wrapper.__dict__.update(copy.deepcopy(attributes))
+        self.restore_core(snapshot)
+
+    def save_core(self) -> Any:
+        """The state of the bare environment."""
+        raise NotImplementedError
+
+    def restore_core(self, snapshot: Any) -> None:
+        """Put the bare environment into a state."""
+        raise NotImplementedError
+
+    def can_render(self) -> bool:
+        """Whether it renders as it is."""
+        return getattr(self.core, "render_mode", None) == "rgb_array"
+
+    def render(self) -> Any:
+        """A picture of the state the environment is in."""
+        return self.env.render()
+
+    def direct(self, actions: list[Any]) -> Callable[..., Any] | None:
+        """Restore, step and save in one function, if that is faster; only without wrappers."""
+        del actions
+        return None
+
+
+def _wrapper_state(wrapper: Any) -> dict[str, Any]:
+    attributes = {k: v for k, v in vars(wrapper).items() if k not in NOT_STATE}
+    try:
+        return {name: duplicate(value) for name, value in attributes.items()}
+    except Unknown:
+        # Spaces and functions do not change; the rest may be any object.
+        memo = {id(value): value for value in attributes.values() if callable(value)}
+        memo.update({id(value): value for k, value in attributes.items() if k.endswith("space")})
+        return copy.deepcopy(attributes, memo)
+
+
+class AttributeKeeper(Keeper):
+    """The state is the environment's plain attributes."""
+
+    def __init__(self, env: Any) -> None:
+        super().__init__(env)
+        self.save_core()  # tells whether all of them are plain
+
+    def save_core(self) -> Any:
+        return {k: duplicate(v) for k, v in vars(self.core).items() if k not in NOT_STATE}
+
+    def restore_core(self, snapshot: Any) -> None:
+        vars(self.core).update(duplicate(snapshot))
+
+
+class DeepCopyKeeper(Keeper):
+    """The state is a deep copy of the environment with its wrappers."""
+
+    family = "any"
+    method = "deepcopy"
+
+    def _copied(self, env: Any) -> Any:
+        core = env.unwrapped
+        # What does not change is shared, and the generator is the planner's.
+        names = ("_np_random", "action_space", "observation_space", "spec")
+        shared = [getattr(core, name, None) for name in names]
+        return copy.deepcopy(env, {id(value): value for value in shared if value is not None})
+
+    def save(self) -> Any:
+        return self._copied(self.env)
+
+    def restore(self, snapshot: Any) -> None:
+        self.env = self._copied(snapshot)
+        self.core = self.env.unwrapped
+
+
+class ReplayKeeper(Keeper):
+    """The state is what was done since the reset; to restore it, it is done again."""
+
+    family = "any"
+    method = "replay"
+
+    def __init__(self, env: Any) -> None:
+        super().__init__(env)
+        self.seed = 0
+        self.history: tuple[tuple[Any, int], ...] = ()
+
+    def reset(self, seed: int) -> None:
+        self.seed = seed
+        self.history = ()
+        self.start_over(seed)
+
+    def start_over(self, seed: int) -> None:
+        """Reset the environment, so that nothing is left of what was before."""
+        self.env.reset(seed=seed)
+
+    def step(self, action: Any, rng: np.random.Generator) -> Outcome:
+        # A generator of its own for each step, so that the step can be taken again.
+        own = int(rng.integers(2**63))
+        self.history += ((action, own),)
+        return super().step(action, np.random.default_rng(own))
+
+    def save(self) -> Any:
+        return self.seed, self.history
+
+    def restore(self, snapshot: Any) -> None:
+        seed, history = snapshot
+        known = len(self.history)
+        ahead = seed == self.seed and all(
+            one is other for one, other in zip(self.history, history[:known], strict=False)
+        )
+        if not ahead or known > len(history) or not known:
+            known = 0
+            self.start_over(seed)
+        self.seed, self.history = snapshot
+        for action, own in history[known:]:
+            super().step(action, np.random.default_rng(own))
+        self.replayed += len(history) - known
+
+
+class FunctionKeeper(Keeper):
+    """Saves and restores with two functions of the user's."""
+
+    def __init__(self, env: Any, family: str, save: Any, restore: Any) -> None:
+        super().__init__(env)
+        self.family = family
+        self._save, self._restore = save, restore
+
+    def save_core(self) -> Any:
+        return self._save(self.core)
+
+    def restore_core(self, snapshot: Any) -> None:
+        self._restore(self.core, snapshot)

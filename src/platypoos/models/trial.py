@@ -1,0 +1,138 @@
+"""Drive a keeper along given actions, and compare what two drives saw."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from platypoos.checks import same
+from platypoos.models.snapshots import Keeper, Outcome
+
+
+def difference(one: Outcome, other: Outcome) -> str:
+    """What differs between the outcomes of two steps, in words; empty if nothing does."""
+    if bool(one[2]) != bool(other[2]):
+        return f"the episode ended: {bool(one[2])} and {bool(other[2])}"
+    if not same(one[1], other[1]):
+        return f"the rewards were {float(one[1])!r} and {float(other[1])!r}"
+    if not same(one[0], other[0]):
+        return f"the observations differ{_how_much(one[0], other[0])}"
+    return ""
+
+
+def _how_much(one: Any, other: Any) -> str:
+    try:
+        gap = np.abs(np.asarray(one, float) - np.asarray(other, float)).max()
+    except (TypeError, ValueError):
+        return ""
+    return f" by up to {gap:.2g}"
+
+
+@dataclass
+class Drive:
+    """Actions and randomness of a trajectory, fixed beforehand."""
+
+    actions: Sequence[Any]
+    seeds: Sequence[int]
+
+    def run(self, keeper: Keeper, start: int = 0, stop: int | None = None) -> list[Outcome]:
+        """The outcomes from where the environment is, up to the end of the episode."""
+        outcomes: list[Outcome] = []
+        for action, seed in list(zip(self.actions, self.seeds, strict=True))[start:stop]:
+            outcome = keeper.step(action, np.random.default_rng(seed))
+            outcomes.append((keeper.observe(outcome[0]), outcome[1], outcome[2]))
+            if outcome[2]:
+                break
+        return outcomes
+
+    def run_and_save(self, keeper: Keeper) -> tuple[list[Outcome], list[Any]]:
+        """The same with a snapshot before each step."""
+        outcomes: list[Outcome] = []
+        snapshots = []
+        for step in range(len(self.actions)):
+            snapshots.append(keeper.save())
+            outcomes += self.run(keeper, step, step + 1)
+            if outcomes[-1][2]:
+                break
+        return outcomes, snapshots
+
+
+def random_drive(actions: Sequence[Any], steps: int, rng: np.random.Generator) -> Drive:
+    """A trajectory of random actions."""
+    chosen = [actions[i] for i in rng.integers(len(actions), size=steps)]
+    return Drive(chosen, rng.integers(2**32, size=steps).tolist())
+
+
+def first_difference(expected: Sequence[Outcome], got: Sequence[Outcome]) -> tuple[int, str] | None:
+    """The first step at which two drives differ, and how."""
+    for step, (one, other) in enumerate(zip(expected, got, strict=False)):
+        how = difference(one, other)
+        if how:
+            return step, how
+    return None
+
+
+def restores(keeper: Keeper, actions: Sequence[Any], steps: int = 6) -> bool:
+    """Whether snapshots of one short trajectory, restored backwards, continue as it did."""
+    drive = random_drive(actions, steps, np.random.default_rng(0))
+    try:
+        outcomes, snapshots = drive.run_and_save(keeper)
+        for step in reversed(range(len(snapshots))):
+            for _ in range(2):  # the second time shows what the first changed
+                keeper.restore(snapshots[step])
+                if first_difference(outcomes[step:], drive.run(keeper, step)):
+                    return False
+        keeper.restore(snapshots[0])
+    except Exception:  # noqa: BLE001  whatever it is, it cannot be restored
+        return False
+    return True
+
+
+AHEAD = 8
+"""Randomness may show a few steps after it was drawn: a car that was spawned out of sight."""
+
+
+class Coin:
+    """What one step from a state does with different random numbers."""
+
+    def __init__(self, keeper: Keeper, start: Any, drive: Drive, rng: np.random.Generator) -> None:
+        self.drawn = self.random = self.noisy = False
+        seen: list[list[Outcome]] = []
+        for seed in rng.integers(2**32, size=3).tolist():
+            keeper.restore(start)
+            generator = np.random.default_rng(seed)
+            untouched = generator.bit_generator.state
+            observation, reward, terminated = keeper.step(drive.actions[0], generator)
+            seen.append([(keeper.observe(observation), reward, terminated)])
+            self.drawn = self.drawn or generator.bit_generator.state != untouched
+            if not self.drawn:
+                break  # the others would be the same
+            if not terminated:
+                seen[-1] += drive.run(keeper, 1)
+        self.ended = bool(seen[0][0][2])
+        for other in seen[1:]:
+            self.noisy = self.noisy or not same(seen[0][0][1], other[0][1])
+            for one, another in zip(seen[0], other, strict=False):
+                if bool(one[2]) != bool(another[2]) or not same(one[0], another[0]):
+                    self.random = True
+        # What was drawn and shows nowhere must have gone somewhere.
+        self.random = self.random or (self.drawn and not self.noisy)
+
+
+def is_random(keeper: Keeper, start: Any, actions: Sequence[Any], steps: int = 4) -> bool:
+    """Whether where steps lead depends on the planner's generator, in a short trial."""
+    rng = np.random.default_rng(0)
+    for _ in range(steps):
+        drive = random_drive(actions, AHEAD, rng)
+        coin = Coin(keeper, start, drive, rng)
+        if coin.random:
+            return True
+        if coin.ended:
+            break
+        keeper.restore(start)
+        keeper.step(drive.actions[0], np.random.default_rng(0))
+        start = keeper.save()
+    return False
