@@ -16,6 +16,7 @@ from platypoos.errors import (
     PlatypoosError,
     RewardError,
     TransitionError,
+    WorkerError,
 )
 from platypoos.models.array import ArrayModel
 from platypoos.models.base import Access, Model, Transition
@@ -95,6 +96,7 @@ __all__ = [
     "TransitionError",
     "Tree",
     "Uniform",
+    "WorkerError",
     "check_model",
     "check_simulator",
     "control",

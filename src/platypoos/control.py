@@ -53,6 +53,8 @@ def plan(
     planner: Planner | None = None,
     seed: Seed = None,
     access: Access | str | None = None,
+    executor: Any = None,
+    timeout: float | None = None,
 ) -> Plan:
     """Find the best first action with at most ``budget`` calls of ``model``.
 
@@ -65,6 +67,9 @@ def plan(
         planner: :class:`~platypoos.PlaTyPOOS` if left out.
         seed: an int, a ``SeedSequence`` or a ``Generator``; the same seed, the same plan.
         access: RESTORE or RESET; what the model declares if left out.
+        executor: anything with the interface of ``concurrent.futures.Executor``, to spread the
+            calls of a request over its workers; the plan is the same. For slow Python models.
+        timeout: the seconds to wait for a worker's answer; for ever if left out.
 
     >>> import platypoos as pp
     >>> best = pp.plan(pp.problems.SwitchChain(noise=1.0), budget=1_000, discount=0.95, seed=0)
@@ -72,7 +77,15 @@ def plan(
     (0, 1000)
     """
     chosen = _planner(planner, discount)
-    return chosen.plan(model, state, budget=budget, seed=seed, access=access)
+    return chosen.plan(
+        model,
+        state,
+        budget=budget,
+        seed=seed,
+        access=access,
+        executor=executor,
+        timeout=timeout,
+    )
 
 
 def _planner(planner: Planner | None, discount: float | None) -> Planner:

@@ -36,6 +36,10 @@ class ModelError(PlatypoosError):
         self.tree: Tree | None = None
 
 
+class WorkerError(ModelError):
+    """A worker of an executor died, or did not answer in time."""
+
+
 class RewardError(ModelError):
     """The model returned a reward that is NaN, infinite or not a number."""
 

@@ -21,15 +21,13 @@ from platypoos.blame import (
 from platypoos.errors import BudgetExceeded, InvalidArgument, ModelError, TransitionError
 from platypoos.models.base import Access
 from platypoos.models.function import FunctionModel
+from platypoos.streams import Streams
 from platypoos.tree import ROOT, TERMINAL, Tree
 
 Seed = int | np.random.SeedSequence | np.random.Generator | None
 Nodes = NDArray[np.int64]
 Floats = NDArray[np.float64]
 _INF = float("inf")
-_WORD = 16  # bytes of a stream's state
-CALLS_PER_STREAM = 64
-"""Calls of a Python model that share a random stream, unless it declares ``calls_per_stream``."""
 
 
 def make_generator(seed: Seed) -> np.random.Generator:
@@ -79,43 +77,6 @@ def calls_made(sim: Any) -> int:
     return int(sim.calls)
 
 
-class Streams:
-    """Random streams for a request: one for every so many calls, drawn in the order of the calls.
-
-    Which stream a call uses depends on the seed and its place in the request only, not on who
-    makes the call, so a request can be split among workers and give the same samples.
-    """
-
-    def __init__(self, seeder: np.random.Generator, calls_per_stream: int) -> None:
-        self._seeder = seeder
-        self._calls_per_stream = calls_per_stream
-        self._bits = np.random.PCG64(0)
-        self.rng = np.random.Generator(self._bits)
-        self._inner: Any = self._bits.state["state"]
-        self._state: Any = {
-            "bit_generator": "PCG64",
-            "state": self._inner,
-            "has_uint32": 0,
-            "uinteger": 0,
-        }
-        self._words = b""
-        self._units = 1
-
-    def begin(self, units: int, calls: int) -> None:
-        """Start a request of so many units: a unit is a call, or a walk of several calls."""
-        streams = min(units, -(-calls // self._calls_per_stream))
-        self._units = -(-units // streams)
-
-    def turn(self) -> int:
-        """Go to the next stream; returns how many units it is for."""
-        if not self._words:
-            self._words = self._seeder.bytes(256 * _WORD)
-        self._inner["state"] = int.from_bytes(self._words[:_WORD], "little")
-        self._words = self._words[_WORD:]
-        self._bits.state = self._state
-        return self._units
-
-
 class Simulator(ABC):
     """The ledger of one plan with a Python model.
 
@@ -139,7 +100,7 @@ class Simulator(ABC):
         self.tree = tree
         self.root_state = state
         self.states: Any = []
-        self._streams = Streams(rng, getattr(model, "calls_per_stream", CALLS_PER_STREAM))
+        self._streams = Streams(rng, getattr(model, "calls_per_stream", None))
 
     def evaluate(self, tree: Tree, nodes: Nodes, repeats: Nodes) -> None:
         """Make the calls; see :func:`evaluate`."""

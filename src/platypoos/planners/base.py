@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -25,6 +26,7 @@ from platypoos.plan import Plan
 from platypoos.simulator import FunctionSimulator, Seed, Simulator, evaluate, make_generator
 from platypoos.simulator_array import ArraySimulator
 from platypoos.simulator_compiled import CompiledSimulator, Driver
+from platypoos.simulator_executor import ExecutorSimulator
 from platypoos.tree import Tree, make_tree
 
 Ledger = Simulator | CompiledSimulator
@@ -39,12 +41,16 @@ class Task(NamedTuple):
     num_actions: int
     access: Access
     rng: np.random.Generator
+    executor: Any = None
+    timeout: float | None = None
 
     def begin(self, capacity: int) -> tuple[Ledger, Tree]:
         """A ledger and a tree with room for so many nodes."""
         tree = make_tree(capacity)
-        kind: type[Any] = FunctionSimulator
-        if isinstance(self.model, CompiledModel):
+        kind: Any = FunctionSimulator
+        if self.executor is not None:
+            kind = partial(ExecutorSimulator, executor=self.executor, timeout=self.timeout)
+        elif isinstance(self.model, CompiledModel):
             kind = CompiledSimulator
         elif isinstance(self.model, ArrayModel):
             kind = ArraySimulator
@@ -81,6 +87,8 @@ class Planner(ABC):
         budget: int,
         seed: Seed = None,
         access: Access | str | None = None,
+        executor: Any = None,
+        timeout: float | None = None,
     ) -> Plan:
         """Find the best first action from ``state`` with at most ``budget`` calls of ``model``.
 
@@ -90,9 +98,20 @@ class Planner(ABC):
             budget: the most calls of the model to make, at least one per action.
             seed: an int, a ``SeedSequence`` or a ``Generator``; the same seed, the same plan.
             access: RESTORE or RESET; what the model declares if left out.
+            executor: with the interface of ``concurrent.futures.Executor``, to spread the calls
+                of a request over its workers; the plan is the same. For slow Python models.
+            timeout: the seconds to wait for a worker's answer; for ever if left out.
         """
         start = initial_state(model) if state is None else state
-        return self.plan_from(model, start, budget=budget, seed=seed, access=access)
+        return self.plan_from(
+            model,
+            start,
+            budget=budget,
+            seed=seed,
+            access=access,
+            executor=executor,
+            timeout=timeout,
+        )
 
     def plan_from(
         self,
@@ -102,6 +121,8 @@ class Planner(ABC):
         budget: int,
         seed: Seed = None,
         access: Access | str | None = None,
+        executor: Any = None,
+        timeout: float | None = None,
     ) -> Plan:
         """As ``plan``, but any state is taken as it is, ``None`` included."""
         initial_state(model)  # is it a model at all?
@@ -113,6 +134,8 @@ class Planner(ABC):
             num_actions=num_actions,
             access=access_of(model, access),
             rng=make_generator(seed),
+            executor=check_executor(executor, model),
+            timeout=None if timeout is None else check_number("timeout", timeout, above=0.0),
         )
         return self._plan(task)
 
@@ -162,6 +185,23 @@ class ConfidencePlanner(RangePlanner):
         super().__post_init__()
         object.__setattr__(self, "epsilon", check_number("epsilon", self.epsilon, above=1e-12))
         object.__setattr__(self, "delta", check_number("delta", self.delta, above=1e-12, below=1))
+
+
+def check_executor(executor: Any, model: Any) -> Any:
+    """An executor that can be used with the model, or None."""
+    if executor is None:
+        return None
+    if not callable(getattr(executor, "submit", None)):
+        raise InvalidArgument(
+            f"executor must have submit(), as concurrent.futures.ProcessPoolExecutor(2) has, got "
+            f"{executor!r}"
+        )
+    if isinstance(model, CompiledModel | ArrayModel):
+        raise InvalidArgument(
+            f"a {type(model).__name__} is planned with in whole batches, without an executor; "
+            "leave it out, or wrap the model's step in a FunctionModel"
+        )
+    return executor
 
 
 def initial_state(model: Any) -> Any:
