@@ -26,6 +26,7 @@ from platypoos.models.doctor import SimulatorReport, check_simulator
 from platypoos.models.families import register_family
 from platypoos.models.function import FunctionModel
 from platypoos.models.gymnasium import GymnasiumModel
+from platypoos.models.wrappers import NoisyReward, RepeatedAction, ScaledReward, ShapedReward
 from platypoos.plan import Plan
 from platypoos.planners import (
     BAIMCTS,
@@ -77,6 +78,7 @@ __all__ = [
     "Model",
     "ModelError",
     "ModelReport",
+    "NoisyReward",
     "OneStep",
     "PlaTyPOOS",
     "Plan",
@@ -84,9 +86,12 @@ __all__ = [
     "PlatypoosError",
     "PolynomialUCT",
     "Random",
+    "RepeatedAction",
     "RewardError",
+    "ScaledReward",
     "SequOOL",
     "SequentialHalving",
+    "ShapedReward",
     "SimulatorReport",
     "StOP",
     "StoSOO",

@@ -45,7 +45,7 @@ class Failure(NamedTuple):
     trace: str
 
 
-class WorkerTraceback(Exception):  # noqa: N818  shown as the cause of the error
+class WorkerTraceback(Exception):
     """The traceback of an error in a worker."""
 
     def __str__(self) -> str:
@@ -246,7 +246,9 @@ class ExecutorSimulator(FunctionSimulator):
                         other.cancel()
                     calls = sum(len(unit.actions) for unit in asked)
                     lost += calls
-                    failure = Failure(self._lost(error, calls), "".join(traceback.format_exception(error)))
+                    failure = Failure(
+                        self._lost(error, calls), "".join(traceback.format_exception(error))
+                    )
                     answered = [[failure]]
                     lost -= 1  # the failure stands for one of them
                 results += answered + [[] for _ in asked[len(answered) :]]

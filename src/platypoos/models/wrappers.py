@@ -1,0 +1,149 @@
+"""Models made of other models: noisy, scaled or shaped rewards, repeated actions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from platypoos.checks import check_count, check_discount, check_number, missing_from
+from platypoos.errors import InvalidArgument
+from platypoos.models.base import Access, Transition
+
+_FORMS = ("successors", "max_successors", "step_batch", "function", "kernel", "compiled", "array")
+
+
+class WrappedModel:
+    """A model that changes what another one returns.
+
+    It is planned with step by step, also if the other is an array or a compiled model. What else
+    the other offers (``render``, ``actions``, …) it offers too.
+    """
+
+    def __init__(self, model: Any) -> None:
+        missing = missing_from(model)
+        if missing:
+            raise InvalidArgument(missing)
+        self.model = model
+        self.num_actions = int(model.num_actions)
+        self.access = getattr(model, "access", Access.RESTORE)
+
+    @property
+    def initial_state(self) -> Any:
+        """Where the model starts."""
+        return self.model.initial_state
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("_") or name in _FORMS or "model" not in vars(self):
+            raise AttributeError(f"{type(self).__name__} has no {name}")
+        return getattr(self.model, name)
+
+
+class NoisyReward(WrappedModel):
+    """Adds noise to the rewards of a model, drawn from the planner's generator.
+
+    Args:
+        model: any model.
+        noise: the half-width b of uniform noise in [−b, b], or a function of a generator that
+            draws the noise of one reward.
+
+    >>> import platypoos as pp
+    >>> model = pp.NoisyReward(pp.problems.SwitchChain(), 10.0)
+    >>> pp.plan(model, budget=10_000, discount=0.95, seed=0).action
+    0
+    """
+
+    def __init__(self, model: Any, noise: float | Callable[[np.random.Generator], float]) -> None:
+        super().__init__(model)
+        if not callable(noise):
+            noise = check_number("noise", noise)
+            if noise < 0:
+                raise InvalidArgument(f"noise must be at least 0, got {noise:g}")
+        self.noise = noise
+
+    def step(self, state: Any, action: int, rng: np.random.Generator) -> Transition:
+        """Take ``action`` in ``state``."""
+        after, reward, terminated = self.model.step(state, action, rng)
+        noise = self.noise
+        drawn = noise(rng) if callable(noise) else noise * (2.0 * rng.random() - 1.0)
+        return Transition(after, reward + drawn, terminated)
+
+
+class ScaledReward(WrappedModel):
+    """Rewards times ``scale`` plus ``shift``. With scale > 0, PlaTγPOOS plans the same.
+
+    A shift changes what ending an episode is worth, as a terminal state stays worth 0.
+    """
+
+    def __init__(self, model: Any, scale: float = 1.0, shift: float = 0.0) -> None:
+        super().__init__(model)
+        self.scale, self.shift = check_number("scale", scale), check_number("shift", shift)
+
+    def step(self, state: Any, action: int, rng: np.random.Generator) -> Transition:
+        """Take ``action`` in ``state``."""
+        after, reward, terminated = self.model.step(state, action, rng)
+        return Transition(after, reward * self.scale + self.shift, terminated)
+
+
+class RepeatedAction(WrappedModel):
+    """Takes each action several times; the rewards in between are discounted too.
+
+    Plan with ``discount=model.discount``, which is γ^repeat: sequences are then worth what they
+    are worth step by step. A call of this model is up to ``repeat`` steps of the other.
+
+    >>> import platypoos as pp
+    >>> model = pp.RepeatedAction(pp.problems.SwitchChain(), repeat=2, discount=0.9)
+    >>> round(model.discount, 2), pp.plan(model, budget=500, discount=model.discount, seed=0).action
+    (0.81, 0)
+    """
+
+    def __init__(self, model: Any, repeat: int, discount: float) -> None:
+        super().__init__(model)
+        check_count("repeat", repeat)
+        self.repeat = repeat
+        self._gamma = check_discount(discount)
+        self.discount = self._gamma**repeat
+        """The discount to plan with."""
+
+    def step(self, state: Any, action: int, rng: np.random.Generator) -> Transition:
+        """Take ``action`` up to ``repeat`` times, from ``state``."""
+        total, weight, terminated = 0.0, 1.0, False
+        for _ in range(self.repeat):
+            state, reward, terminated = self.model.step(state, action, rng)
+            total += weight * reward
+            weight *= self._gamma
+            if terminated:
+                break
+        return Transition(state, total, terminated)
+
+
+class ShapedReward(WrappedModel):
+    """Adds γ·Φ(next state) − Φ(state) to rewards: a hint that changes no optimal policy.
+
+    Args:
+        model: any model.
+        potential: Φ(state), larger where it is better to be; it counts as 0 where episodes end.
+        discount: γ, the same as the planner's: with another one the hint is no longer harmless.
+
+    >>> import platypoos as pp
+    >>> walk = pp.FunctionModel(lambda x, a, rng: (x + 2 * a - 1, float(x == 30), False), 2, 0)
+    >>> hinted = pp.ShapedReward(walk, potential=lambda x: -abs(30.0 - x), discount=0.9)
+    >>> pp.plan(hinted, budget=100, discount=0.9, seed=0).action
+    1
+    """
+
+    def __init__(self, model: Any, potential: Callable[[Any], float], discount: float) -> None:
+        super().__init__(model)
+        if not callable(potential):
+            raise InvalidArgument(f"potential must be a function of a state, got {potential!r}")
+        self.potential = potential
+        self.discount = check_discount(discount)
+        """The discount to plan with."""
+
+    def step(self, state: Any, action: int, rng: np.random.Generator) -> Transition:
+        """Take ``action`` in ``state``."""
+        before = self.potential(state)
+        after, reward, terminated = self.model.step(state, action, rng)
+        ahead = 0.0 if terminated else self.discount * self.potential(after)
+        return Transition(after, reward + ahead - before, terminated)
