@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import dataclasses
 import json
 import math
 import os
@@ -15,10 +14,12 @@ from typing import Any
 from platypoos import __version__
 from platypoos.control import plan
 from platypoos.errors import InvalidArgument, PlatypoosError
-from platypoos.experiments.commands import add_commands, parsed, whole
+from platypoos.experiments.commands import add_commands
 from platypoos.experiments.spec import PROBLEMS
+from platypoos.options import add_planner_options, is_required, make_planner, parameters
 from platypoos.plan import Plan
-from platypoos.planners import Planner, available
+from platypoos.planners import available
+from platypoos.play import add_simulator_commands
 from platypoos.problems import Problem, simple_regret
 
 ACTIONS = {
@@ -38,6 +39,8 @@ examples:
   platypoos plan --planner olop --set reward_max=130 --set noise=10 --noise 10
   platypoos plan --problem battery --access reset --json
   platypoos planners                                 all planners and what they need
+  platypoos check Hopper-v5                          is this simulator safe to plan with?
+  platypoos play CartPole-v1 --repeat 4 --budget 3000 --discount 0.9 --save cartpole.gif
 """
 
 
@@ -82,26 +85,8 @@ def _parser() -> argparse.ArgumentParser:
     one.add_argument(
         "--problem", choices=sorted(set(PROBLEMS) - {"gymnasium"}), default="switch-chain"
     )
-    one.add_argument(
-        "--planner",
-        choices=list(available()),
-        default="platypoos",
-        metavar="PLANNER",
-        help="see 'platypoos planners' (%(default)s)",
-    )
-    one.add_argument(
-        "--set",
-        action="append",
-        default=[],
-        metavar="NAME=VALUE",
-        help="a parameter of the planner, such as reward_max=130; can be repeated",
-    )
-    one.add_argument(
-        "--budget", type=whole, default=1000, help="calls of the simulator (%(default)s)"
-    )
-    one.add_argument("--discount", type=float, default=0.95, help="in [0, 1) (%(default)s)")
+    add_planner_options(one)
     one.add_argument("--noise", type=float, help="half-width of the rewards' noise")
-    one.add_argument("--seed", type=int, default=0, help="same seed, same plan (%(default)s)")
     one.add_argument("--access", choices=["restore", "reset"], default="restore")
     one.add_argument("--schedule", action="store_true", help="also show what the planner opens")
     one.add_argument("--json", action="store_true", help="print JSON instead of a table")
@@ -115,6 +100,7 @@ def _parser() -> argparse.ArgumentParser:
     every.add_argument("--json", action="store_true", help="print JSON instead of a table")
     every.set_defaults(run=_planners)
 
+    add_simulator_commands(commands)
     add_commands(commands)
     demo = commands.add_parser(
         "demo",
@@ -126,42 +112,13 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
-def make_planner(name: str, discount: float, settings: Sequence[str]) -> Planner:
-    """A planner from its name and ``name=value`` settings."""
-    kind = available()[name]
-    fields = parameters(kind)
-    chosen: dict[str, Any] = {}
-    for setting in settings:
-        key, equals, value = setting.partition("=")
-        if not equals:
-            raise InvalidArgument(f"--set takes NAME=VALUE, got {setting!r}")
-        if key not in fields:
-            takes = ", ".join(fields) if fields else "none"
-            raise InvalidArgument(f"{name} has no parameter {key!r}; it takes: {takes}")
-        chosen[key] = parsed(value)
-    missing = [key for key, field in fields.items() if _required(field) and key not in chosen]
-    if missing:
-        sets = " ".join(f"--set {key}=…" for key in missing)
-        raise InvalidArgument(f"{name} needs {kind.needs}: pass {sets}")
-    return kind(discount=discount, **chosen)
-
-
-def parameters(kind: type[Planner]) -> dict[str, dataclasses.Field[Any]]:
-    """The parameters of a planner beside the discount."""
-    return {field.name: field for field in dataclasses.fields(kind) if field.name != "discount"}
-
-
-def _required(field: dataclasses.Field[Any]) -> bool:
-    return field.default is dataclasses.MISSING
-
-
 def _planners(args: argparse.Namespace) -> None:
     table: list[dict[str, Any]] = [
         {
             "planner": name,
             "needs": kind.needs,
             "parameters": {
-                key: "required" if _required(field) else field.default
+                key: "required" if is_required(field) else field.default
                 for key, field in parameters(kind).items()
             },
             "access": [access.value for access in kind.access],

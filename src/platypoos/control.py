@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -16,6 +18,7 @@ from platypoos.plan import Plan
 from platypoos.planners.base import Planner, initial_state
 from platypoos.planners.platypoos import PlaTyPOOS
 from platypoos.simulator import Seed, make_generator
+from platypoos.video import Film
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,6 +40,30 @@ class Episode:
     def discounted_return(self) -> float:
         """Σ γ^t reward_t."""
         return float(np.dot(self.discount ** np.arange(len(self.rewards)), self.rewards))
+
+    def as_dict(self) -> dict[str, Any]:
+        """The episode as plain data, a row for each step; states are left out."""
+        total = 0.0
+        rows = []
+        for step, (action, reward, calls) in enumerate(
+            zip(self.actions, self.rewards, self.step_calls, strict=True)
+        ):
+            total += reward
+            rows.append(
+                {"step": step, "action": action, "reward": reward, "total": total, "calls": calls}
+            )
+        return {
+            "discount": self.discount,
+            "total_reward": total,
+            "discounted_return": self.discounted_return,
+            "terminated": self.terminated,
+            "calls": self.calls,
+            "steps": rows,
+        }
+
+    def save(self, path: str | Path) -> None:
+        """Write the episode as JSON."""
+        Path(path).write_text(json.dumps(self.as_dict(), indent=1) + "\n", encoding="utf-8")
 
     @property
     def calls(self) -> int:
@@ -114,6 +141,9 @@ def control(
     state: Any = None,
     seed: Seed = None,
     access: Access | str | None = None,
+    executor: Any = None,
+    timeout: float | None = None,
+    render: str | Path | None = None,
     on_step: Callable[[int, Plan, float], None] | None = None,
 ) -> Episode:
     """Plan with ``budget`` calls, take the action, and plan again from where it led.
@@ -128,10 +158,13 @@ def control(
         seed: an int, a ``SeedSequence`` or a ``Generator``. The noise of the rewards received
             depends on the seed only, not on the planner.
         access: RESTORE or RESET; what the model declares if left out.
+        executor: to spread the calls of slow Python models over workers; see ``plan``.
+        timeout: the seconds to wait for a worker's answer; for ever if left out.
+        render: a .gif or .mp4 file to film the episode in, if the model has ``render(state)``.
         on_step: called after each step with its number, the plan and the reward received.
 
     If planning or acting fails, or is interrupted, the exception has an attribute ``episode``
-    with the steps that were taken.
+    with the steps that were taken, and the film shows them.
 
     >>> import platypoos as pp
     >>> episode = pp.control(
@@ -161,15 +194,26 @@ def control(
             discount=chosen.discount,
         )
 
+    film = _start_film(model, current, render)
     try:
         for step in range(steps):
             seeds = planning.spawn(1)[0]
-            found = chosen.plan_from(model, current, budget=budget, seed=seeds, access=access)
+            found = chosen.plan_from(
+                model,
+                current,
+                budget=budget,
+                seed=seeds,
+                access=access,
+                executor=executor,
+                timeout=timeout,
+            )
             current, reward, terminated = act(model, current, found.action, acting)
             actions.append(found.action)
             rewards.append(reward)
             states.append(current)
             calls.append(found.calls)
+            if film is not None:
+                film.add(model.render(current))
             if on_step is not None:
                 on_step(step, found, reward)
             if terminated:
@@ -177,4 +221,21 @@ def control(
     except BaseException as error:
         error.episode = so_far()  # type: ignore[attr-defined]
         raise
+    finally:
+        if film is not None:
+            film.close()
     return so_far()
+
+
+def _start_film(model: Any, state: Any, path: str | Path | None) -> Film | None:
+    if path is None:
+        return None
+    if not callable(getattr(model, "render", None)):
+        raise InvalidArgument(
+            f"render needs a model with render(state) that returns an RGB array; "
+            f"{type(model).__name__} has none"
+        )
+    first = model.render(state)
+    film = Film(path, getattr(model, "frames_per_second", 20.0))
+    film.add(first)
+    return film

@@ -13,6 +13,7 @@ from platypoos.experiments.report import write_report
 from platypoos.experiments.runner import run
 from platypoos.experiments.spec import MEASURES, Block, Choice, Experiment, load
 from platypoos.experiments.store import Store
+from platypoos.options import parsed, whole
 
 COMPARE_EXAMPLES = """\
 examples:
@@ -167,30 +168,6 @@ def _choice(text: str) -> Choice:
             raise InvalidArgument(f"parameters are written NAME=VALUE, got {setting!r} in {text!r}")
         parameters[key] = parsed(value)
     return Choice.of(name, **parameters)
-
-
-def parsed(value: str) -> Any:
-    """A number, true, false or none, else the text itself; who takes it checks it."""
-    words = {"true": True, "false": False, "none": None}
-    if value.lower() in words:
-        return words[value.lower()]
-    for kind in (int, float):
-        try:
-            return kind(value)
-        except ValueError:
-            continue
-    return value
-
-
-def whole(text: str) -> int:
-    """A whole number, also written 1e6 or 10_000."""
-    try:
-        return int(text)
-    except ValueError:
-        number = float(text)
-        if not number.is_integer():
-            raise
-        return int(number)
 
 
 def _report(args: argparse.Namespace) -> int:

@@ -6,7 +6,7 @@ import random
 import time
 import warnings
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from typing import Any
 
 import numpy as np
@@ -47,6 +47,12 @@ class SimulatorReport:
     def ok(self) -> bool:
         """Whether a planner can trust the simulator, with the access stated."""
         return not self.problems
+
+    def as_dict(self) -> dict[str, Any]:
+        """The report as plain data."""
+        data = {f.name: getattr(self, f.name) for f in fields(self)}
+        costs = {k: None if np.isnan(v) else v for k, v in data.items() if k.endswith("_us")}
+        return {**data, **costs, "access": self.access.value, "ok": self.ok}
 
     def __str__(self) -> str:
         lines = [

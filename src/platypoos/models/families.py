@@ -124,6 +124,7 @@ class Atari(Keeper):
         self.sticky = float(self.ale.getFloat("repeat_action_probability"))
         self._plain = isinstance(self.core._frameskip, int) and not self.core.continuous  # noqa: SLF001
         self._last = 0
+        self._old_screen = False  # the emulator does not restore its screen
         if not self._plain or self.wrappers:
             if self.sticky:
                 raise InvalidArgument(
@@ -146,6 +147,7 @@ class Atari(Keeper):
             if not self.sticky or rng.random() >= self.sticky:
                 self._last = key
             reward += ale.act(self._last)
+        self._old_screen = False
         return None, reward, ale.game_over(with_truncation=False)
 
     def observe(self, observation: Any) -> Any:
@@ -158,12 +160,19 @@ class Atari(Keeper):
         if self.sticky:
             snapshot, self._last = snapshot
         self.ale.restoreState(snapshot)
+        self._old_screen = True
 
     def can_render(self) -> bool:
         return True
 
     def render(self) -> Any:
-        return self.ale.getScreenRGB()
+        if not self._old_screen:
+            return self.ale.getScreenRGB()
+        state = self.ale.cloneState()
+        self.ale.act(0)  # a frame later the screen is that of the state
+        frame = self.ale.getScreenRGB()
+        self.ale.restoreState(state)
+        return frame
 
 
 class Box2D(ReplayKeeper):
@@ -239,6 +248,13 @@ class Highway(Keeper):
     def step(self, action: Any, rng: np.random.Generator) -> Outcome:
         self.core.road.np_random = rng
         return super().step(action, rng)
+
+    def render(self) -> Any:
+        if self.core.viewer is None:
+            self.core.config["offscreen_rendering"] = True
+            self.core.render()
+            self.core.viewer.enabled = True  # it is off where there is no screen
+        return self.core.render()
 
     def save_core(self) -> Any:
         core = vars(self.core)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import importlib
 import itertools
+import os
 import pickle
 from collections.abc import Sequence
 from typing import Any
@@ -211,11 +212,19 @@ class GymnasiumModel:
         self._painter.restore(state)
         return self._frame(self._painter)
 
+    @property
+    def frames_per_second(self) -> float:
+        """How fast a film of it shows real time."""
+        rate = (getattr(self.env.unwrapped, "metadata", None) or {}).get("render_fps")
+        return (rate or 20.0) / self.repeat
+
     def _frame(self, keeper: Keeper) -> Any:
         try:
             frame = keeper.render()
         except Exception as error:
-            raise InvalidArgument(f"{self.name} cannot be rendered: {error}") from error
+            hint = " (without a screen set MUJOCO_GL to egl or osmesa)"
+            hint = hint if self.family == "MuJoCo" else ""
+            raise InvalidArgument(f"{self.name} cannot be rendered: {error}{hint}") from error
         if not isinstance(frame, np.ndarray):
             raise InvalidArgument(f"{self.name} rendered no picture, but {type(frame).__name__}")
         return frame
@@ -228,6 +237,9 @@ class GymnasiumModel:
             raise InvalidArgument(
                 f"{self.name} cannot be rendered: make it with render_mode='rgb_array'"
             )
+        if not {"DISPLAY", "WAYLAND_DISPLAY"} & os.environ.keys():
+            os.environ.setdefault("SDL_VIDEODRIVER", "dummy")  # else SDL complains of no screen
+            os.environ.setdefault("MUJOCO_GL", "egl")
         made = make_environment(recipe, {**options, "render_mode": "rgb_array"})
         made.reset(seed=self.seed)
         keeper = METHODS[self.method](made) if self.method in METHODS else native_keeper(made)
