@@ -147,12 +147,13 @@ class _Doctor:
         self.problems: list[str] = []
         self.advice: list[str] = []
         self.random_dynamics = False
+        self.unruly = False  # it differs of itself
 
     def examine(self) -> SimulatorReport:
         costs: dict[str, float] = {}
         try:
             self.tell("restoring random trajectories")
-            if self._faithful():
+            if self._faithful() or self.unruly:
                 self.tell("looking for randomness")
                 self._randomness()
                 self.tell("measuring")
@@ -237,6 +238,7 @@ class _Doctor:
         one = drive.run(self.keeper)
         self._begin(number)
         if first_difference(one, drive.run(self.keeper)):
+            self.unruly = True
             self.problems.append(
                 f"after the same reset and actions, step {step + 1} differs: {how}; it has "
                 "randomness or memory that neither the reset nor the planner's generator governs"
@@ -304,7 +306,7 @@ class _Doctor:
                 "of a plan governs"
             )
             self.advice.append("draw from the environment's np_random instead")
-        if leaks or foreign:
+        if leaks or foreign or self.unruly:
             return
         self.passed.append("no generator is restored with the state")
         if self.random_dynamics:

@@ -12,7 +12,6 @@ import numpy as np
 from platypoos.errors import InvalidArgument
 from platypoos.models.snapshots import (
     NOT_STATE,
-    AttributeKeeper,
     DeepCopyKeeper,
     FunctionKeeper,
     Keeper,
@@ -20,6 +19,7 @@ from platypoos.models.snapshots import (
     ReplayKeeper,
     Unknown,
     duplicate,
+    put_attributes,
 )
 
 
@@ -49,18 +49,21 @@ class ClassicControl(Keeper):
         return step
 
 
-class ToyText(AttributeKeeper):
+class ToyText(Keeper):
     """FrozenLake, Taxi, CliffWalking, Blackjack: plain attributes; the table does not change."""
 
     family = "toy text"
     _STATE = ("s", "lastaction", "fickle_step", "taxi_orientation", "player", "dealer")
 
     def __init__(self, env: Any) -> None:
-        Keeper.__init__(self, env)
+        super().__init__(env)
         self._names = [name for name in self._STATE if hasattr(self.core, name)]
 
     def save_core(self) -> Any:
         return {name: duplicate(getattr(self.core, name)) for name in self._names}
+
+    def restore_core(self, snapshot: Any) -> None:
+        vars(self.core).update(duplicate(snapshot))
 
     def table(self) -> Any:
         """The table of all transitions, if it says everything."""
@@ -102,7 +105,7 @@ class MuJoCo(Keeper):
         core = self.core
         if self._own:
             snapshot, attributes = snapshot
-            vars(core).update(duplicate(attributes))
+            put_attributes(core, duplicate(attributes), self._ignored)
         self._mujoco.mj_setState(core.model, core.data, snapshot[: self._size], self._kind)
         start = self._size
         for view in self._views:
@@ -137,6 +140,10 @@ class Atari(Keeper):
             self.ale.setFloat("repeat_action_probability", 0.0)
             self.core.load_game()  # the emulator reads its settings here
             self.ale.restoreState(state)
+
+    def reset(self, seed: int) -> None:
+        super().reset(seed)
+        self._last = 0
 
     def step(self, action: Any, rng: np.random.Generator) -> Outcome:
         if self.wrappers or not self._plain:
@@ -225,7 +232,8 @@ class MiniGrid(Keeper):
     def restore_core(self, snapshot: Any) -> None:
         attributes, cells, things = snapshot
         unused: dict[int, Any] = {}
-        vars(self.core).update({k: self._duplicate(v, unused) for k, v in attributes.items()})
+        copied = {k: self._duplicate(v, unused) for k, v in attributes.items()}
+        put_attributes(self.core, copied, self._IGNORED)
         self.core.grid.grid = list(cells)
         for thing, state in things:
             vars(thing).update(state)
@@ -250,11 +258,12 @@ class Highway(Keeper):
         return super().step(action, rng)
 
     def render(self) -> Any:
-        if self.core.viewer is None:
-            self.core.config["offscreen_rendering"] = True
-            self.core.render()
-            self.core.viewer.enabled = True  # it is off where there is no screen
-        return self.core.render()
+        core: Any = self.core
+        if core.viewer is None:
+            core.config["offscreen_rendering"] = True
+            core.render()
+            core.viewer.enabled = True  # it is off where there is no screen
+        return core.render()
 
     def save_core(self) -> Any:
         core = vars(self.core)

@@ -91,7 +91,7 @@ class GymnasiumModel:
         self.access = Access.RESTORE
         self._painter: Keeper | None = None
         self._live: Any = None  # the snapshot of the state that the environment is in
-        under_way = seed is None and _was_reset(env)
+        under_way = seed is None and isinstance(env, gymnasium.Env) and _was_reset(env)
         if not under_way:
             made.reset(seed=self.seed)
         self.keeper = self._choose(made, method, under_way)

@@ -49,6 +49,14 @@ def duplicate(value: Any) -> Any:
     raise Unknown(type(value).__name__)
 
 
+def put_attributes(thing: Any, saved: dict[str, Any], ignored: set[str]) -> None:
+    """Make a thing's attributes what they were: those that came later go."""
+    present = vars(thing)
+    for name in [name for name in present if name not in saved and name not in ignored]:
+        del present[name]
+    present.update(saved)
+
+
 class Keeper:
     """Drives an environment; a kind of environment fills in ``save_core`` and ``restore_core``.
 
@@ -134,20 +142,6 @@ def _wrapper_state(wrapper: Any) -> dict[str, Any]:
         memo = {id(value): value for value in attributes.values() if callable(value)}
         memo.update({id(value): value for k, value in attributes.items() if k.endswith("space")})
         return copy.deepcopy(attributes, memo)
-
-
-class AttributeKeeper(Keeper):
-    """The state is the environment's plain attributes."""
-
-    def __init__(self, env: Any) -> None:
-        super().__init__(env)
-        self.save_core()  # tells whether all of them are plain
-
-    def save_core(self) -> Any:
-        return {k: duplicate(v) for k, v in vars(self.core).items() if k not in NOT_STATE}
-
-    def restore_core(self, snapshot: Any) -> None:
-        vars(self.core).update(duplicate(snapshot))
 
 
 class DeepCopyKeeper(Keeper):

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from platypoos.checks import same
-from platypoos.models.snapshots import Keeper, Outcome
+from platypoos.models.snapshots import Keeper, Outcome, Unknown, duplicate
 
 
 def difference(one: Outcome, other: Outcome) -> str:
@@ -101,6 +101,7 @@ class Coin:
     def __init__(self, keeper: Keeper, start: Any, drive: Drive, rng: np.random.Generator) -> None:
         self.drawn = self.random = self.noisy = False
         seen: list[list[Outcome]] = []
+        led_to: list[Any] = []
         for seed in rng.integers(2**32, size=3).tolist():
             keeper.restore(start)
             generator = np.random.default_rng(seed)
@@ -108,6 +109,7 @@ class Coin:
             observation, reward, terminated = keeper.step(drive.actions[0], generator)
             seen.append([(keeper.observe(observation), reward, terminated)])
             self.drawn = self.drawn or generator.bit_generator.state != untouched
+            led_to.append(_plain_state(keeper))
             if not self.drawn:
                 break  # the others would be the same
             if not terminated:
@@ -118,8 +120,22 @@ class Coin:
             for one, another in zip(seen[0], other, strict=False):
                 if bool(one[2]) != bool(another[2]) or not same(one[0], another[0]):
                     self.random = True
-        # What was drawn and shows nowhere must have gone somewhere.
-        self.random = self.random or (self.drawn and not self.noisy)
+        if all(state is not None for state in led_to):
+            self.random = any(not same(led_to[0], other) for other in led_to[1:])
+        elif self.drawn and not self.noisy:
+            self.random = True  # what was drawn and shows nowhere must have gone somewhere
+
+
+def _plain_state(keeper: Keeper) -> Any:
+    """The state, if it is plain data, so that states can be compared; else None."""
+    if keeper.method != "native":
+        return None
+    state = keeper.save()
+    try:
+        duplicate(state)
+    except Unknown:
+        return None
+    return state
 
 
 def is_random(keeper: Keeper, start: Any, actions: Sequence[Any], steps: int = 4) -> bool:

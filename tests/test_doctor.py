@@ -1,0 +1,202 @@
+"""The doctor finds what would mislead a planner; models fall back to what works."""
+
+from __future__ import annotations
+
+import gymnasium
+import numpy as np
+import pytest
+from environments import (
+    ClairvoyantWalk,
+    GlobalWalk,
+    GustyWalk,
+    LeakyWalk,
+    NoisyWalk,
+    RememberingWalk,
+    SharedWalk,
+    UncopiedWalk,
+    Walk,
+)
+from gymnasium import wrappers
+
+import platypoos as pp
+from platypoos.models import families
+
+
+@pytest.fixture(autouse=True)
+def _families(monkeypatch):
+    monkeypatch.setattr(families, "_FAMILIES", list(families._FAMILIES))
+
+
+@pytest.mark.parametrize(
+    ("env", "method", "access", "verdict", "finding"),
+    [
+        (Walk, "deepcopy", "restore", "safe", ""),
+        (NoisyWalk, "deepcopy", "restore", "safe", "the rewards are noisy"),
+        (GustyWalk, "deepcopy", "reset", "safe with RESET access", "open loop"),
+        (ClairvoyantWalk, "deepcopy", "restore", "not safe", "a planner would foresee it"),
+        (LeakyWalk, "deepcopy", "restore", "not safe", r"env.weather['wind']"),
+        (GlobalWalk, "deepcopy", "restore", "not safe", "global generator"),
+        (SharedWalk, "replay", "reset", "safe with RESET access", "since the reset again"),
+        (UncopiedWalk, "replay", "reset", "safe with RESET access", "since the reset again"),
+        (RememberingWalk, "replay", "reset", "not safe", "randomness or memory"),
+    ],
+)
+def test_verdicts(env, method, access, verdict, finding):
+    report = pp.check_simulator(env)
+    assert (report.method, report.access.value, report.verdict) == (method, access, verdict), report
+    assert finding in str(report)
+    assert report.ok == (verdict != "not safe")
+    assert report.as_dict()["ok"] == report.ok
+
+
+def test_states_shared_between_copies():
+    report = pp.check_simulator(SharedWalk, method="deepcopy")
+    assert report.verdict == "not safe"
+    assert "went another way" in str(report) or "share state" in str(report)
+
+
+def test_a_family_of_ones_own():
+    rightly = {"save": lambda env: env.place[0], "restore": _put}
+    pp.register_family("walk", lambda env: isinstance(env, Walk), **rightly)
+    report = pp.check_simulator(UncopiedWalk)
+    assert (report.family, report.method, report.verdict) == ("walk", "native", "safe")
+    # The list itself is no snapshot: steps change it.
+    pp.register_family(
+        "shared", lambda env: isinstance(env, Walk), lambda env: env.place,
+        lambda env, place: setattr(env, "place", place),
+    )  # fmt: skip
+    report = pp.check_simulator(UncopiedWalk)
+    assert (report.family, report.verdict) == ("shared", "not safe")
+    assert "method='deepcopy' or method='replay'" in str(report)
+    with pytest.raises(pp.InvalidArgument, match="must be functions, got 3"):
+        pp.register_family("x", lambda _: True, 3, 4)
+
+
+def _put(env, place):
+    env.place = [place]
+
+
+def test_what_shares_only_after_a_first_restore():
+    """Restoring hands out the saved list itself: the first restore is right, the second wrong."""
+    pp.register_family(
+        "lent", lambda env: isinstance(env, Walk), lambda env: list(env.place),
+        lambda env, place: setattr(env, "place", place),
+    )  # fmt: skip
+    report = pp.check_simulator(Walk)
+    assert "copies share state with the original" in str(report)
+
+
+def test_planning_by_replay_counts_what_it_replays():
+    model = pp.GymnasiumModel(UncopiedWalk)
+    assert (model.method, model.access, model.replayed) == ("replay", pp.Access.RESET, 0)
+    episode = pp.control(model, budget=300, steps=4, discount=0.9, seed=0)
+    assert episode.actions == (1, 1, 1, 1)
+    assert model.replayed > 0
+    assert episode.calls <= 4 * 300
+    # Replaying to the third step takes three steps; a walk that follows on takes none.
+    before = model.replayed
+    state = model.initial_state
+    for action in (1, 0, 1):
+        state = model.step(state, action, np.random.default_rng(0)).state
+    assert model.replayed == before
+    model.step(model.initial_state, 0, np.random.default_rng(0))
+    model.step(state, 1, np.random.default_rng(0))
+    assert model.replayed == before + 3
+
+
+def test_replay_repeats_the_randomness_of_the_past_only():
+    class Windy(GustyWalk):
+        __deepcopy__ = UncopiedWalk.__deepcopy__
+
+    model = pp.GymnasiumModel(Windy)
+    state = model.initial_state
+    places = []
+    for seed in range(6):
+        state = model.step(state, 1, np.random.default_rng(seed)).state
+        places.append(model.keeper.core.place[0])
+    model.step(model.initial_state, 0, np.random.default_rng(9))
+    model.restore(state)
+    assert model.keeper.core.place[0] == places[-1]
+    ends = {model.step(state, 1, np.random.default_rng(s)) and model.keeper.core.place[0]
+            for s in range(20)}  # fmt: skip
+    assert len(ends) == 3
+
+
+def test_a_time_limit_is_no_end():
+    model = pp.GymnasiumModel("CartPole-v1", max_episode_steps=3)
+    episode = pp.control(model, budget=500, steps=12, discount=0.8, seed=0)
+    assert not episode.terminated
+    assert len(episode.rewards) == 12
+    inside = pp.GymnasiumModel(
+        wrappers.TransformReward(
+            gymnasium.make("CartPole-v1", max_episode_steps=3), lambda r: 2 * r
+        )
+    )
+    episode = pp.control(inside, budget=500, steps=12, discount=0.8, seed=0)
+    assert episode.rewards == (2.0,) * 12
+
+
+def test_wrappers_that_keep_state_are_saved_with_it():
+    env = wrappers.FrameStackObservation(
+        wrappers.TimeAwareObservation(gymnasium.make("CartPole-v1")), 3
+    )
+    model = pp.GymnasiumModel(env, seed=0)
+    report = pp.check_simulator(model)  # it compares the stacked observations
+    assert report.ok, report
+    assert report.method == "native"
+    stacked = [w for w in model.keeper.wrappers if isinstance(w, wrappers.FrameStackObservation)]
+    model.keeper._broken = model.keeper.wrappers.remove(stacked[0])  # as if it were forgotten
+    model.keeper.wrappers = [w for w in model.keeper.wrappers if w is not stacked[0]]
+    assert not pp.check_simulator(model).ok
+
+
+def test_an_environment_is_planned_from_where_it_is():
+    env = gymnasium.make("CartPole-v1")
+    env.reset(seed=5)
+    for _ in range(7):
+        env.step(0)
+    here = np.array(env.unwrapped.state)
+    model = pp.GymnasiumModel(env)
+    np.testing.assert_array_equal(model.initial_state, here)
+    plan = pp.plan(model, model.save(), budget=500, discount=0.9, seed=0)
+    model.restore(model.initial_state)
+    np.testing.assert_array_equal(env.unwrapped.state, here)
+    env.step(plan.action)
+    lander = gymnasium.make("LunarLander-v3")
+    lander.reset(seed=0)
+    with pytest.raises(pp.InvalidArgument, match="planning cannot start where it is; pass seed="):
+        pp.GymnasiumModel(lander)
+    assert pp.GymnasiumModel(lander, seed=0).method == "replay"
+
+
+@pytest.mark.parametrize(
+    ("make", "match"),
+    [
+        (lambda: pp.GymnasiumModel(Walk, method="copy"), "native, deepcopy or replay, got 'copy'"),
+        (lambda: pp.GymnasiumModel(Walk, method="native"), "register_family"),
+        (lambda: pp.GymnasiumModel(Walk(), end=3), "end: options are for environments made from"),
+        (lambda: pp.GymnasiumModel(lambda: 3), "must return an environment, got 3"),
+        (lambda: pp.check_simulator(3), "takes Gymnasium environments, got 3; check_model"),
+        (
+            lambda: pp.check_simulator(pp.GymnasiumModel(Walk), method="replay"),
+            "belong to the model",
+        ),
+        (lambda: pp.check_simulator("CartPole-v1", steps=0), "steps must be a whole number"),
+        (
+            lambda: pp.GymnasiumModel(wrappers.Autoreset(gymnasium.make("CartPole-v1"))),
+            "Autoreset starts new episodes",
+        ),
+        (
+            lambda: pp.GymnasiumModel(
+                wrappers.TransformReward(gymnasium.make("ALE/Pong-v5"), lambda r: r)
+            ),
+            "pass repeat_action_probability=0.0",
+        ),
+    ],
+)
+def test_bad_input(make, match):
+    import ale_py
+
+    gymnasium.register_envs(ale_py)
+    with pytest.raises(pp.InvalidArgument, match=match):
+        make()
