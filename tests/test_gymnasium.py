@@ -5,6 +5,7 @@ from __future__ import annotations
 import gymnasium
 import numpy as np
 import pytest
+from environments import Keys, Levers, Walk
 
 import platypoos as pp
 from platypoos.cli import main
@@ -72,8 +73,15 @@ def test_frozen_lake_with_and_without_slipping():
     [
         (lambda: pp.GymnasiumModel("CartPol-v1"), "Gymnasium cannot make 'CartPol-v1'"),
         (lambda: pp.GymnasiumModel("Pendulum-v1"), r"are Box\(.*pass the ones to choose from"),
-        (lambda: pp.GymnasiumModel("Pendulum-v1", actions=[[7.0]]), r"\[7.\] is not in Box"),
-        (lambda: pp.GymnasiumModel("Blackjack-v1"), "is not known to be restored to a state"),
+        (lambda: pp.GymnasiumModel("Pendulum-v1", actions=[[7.0]]), r"\[7.0\] is not in Box"),
+        (lambda: pp.GymnasiumModel(3), "an environment or a function that makes one, got 3"),
+        (lambda: pp.GymnasiumModel("CartPole-v1", actions=4), "actions=4 is a number of values"),
+        (lambda: pp.GymnasiumModel("CartPole-v1", actions=[]), "must be a list of actions"),
+        (lambda: pp.GymnasiumModel("CartPole-v1", actions=[0, 2]), r"2 is not in Discrete\(2\)"),
+        (lambda: pp.GymnasiumModel("CartPole-v1", repeat=0), "repeat must be a whole number"),
+        (lambda: pp.GymnasiumModel("Pendulum-v1", actions=1), "at least 2 values"),
+        (lambda: pp.GymnasiumModel("Humanoid-v5", actions=2), "131072 actions, more than 256"),
+        (lambda: pp.GymnasiumModel(Keys), "100000 actions, more than 256"),
     ],
 )
 def test_what_cannot_be_made(make, match):
@@ -89,5 +97,34 @@ def test_compare_on_an_environment(tmp_path, capsys):
     ]  # fmt: skip
     assert main(command) == 0
     assert "4 cells done" in capsys.readouterr().out
-    assert main([*command[:2], "gymnasium:env=Blackjack-v1", *command[3:]]) == 2
-    assert "not known to be restored" in capsys.readouterr().err
+    assert main([*command[:2], "gymnasium:env=Pendulum-v1", *command[3:]]) == 2
+    assert "pass the ones to choose from" in capsys.readouterr().err
+
+
+def test_action_sets():
+    grid = pp.GymnasiumModel("Pendulum-v1", actions=5)
+    assert [float(action[0]) for action in grid.actions] == [-2.0, -1.0, 0.0, 1.0, 2.0]
+    both = pp.GymnasiumModel("Swimmer-v5", actions=3)
+    assert len({tuple(action.tolist()) for action in both.actions}) == 9
+    some = pp.GymnasiumModel("CartPole-v1", actions=[1])
+    assert (some.num_actions, some.actions) == (1, [1])
+    levers = pp.GymnasiumModel(Levers)
+    assert [action.tolist() for action in levers.actions] == [
+        [i, j] for i in (0, 1) for j in range(3)
+    ]
+    assert pp.plan(levers, budget=200, discount=0.9, seed=0).action in (3, 4, 5)
+
+
+def test_repeated_actions_add_up_and_stop_at_the_end():
+    once, thrice = pp.GymnasiumModel(Walk, end=8), pp.GymnasiumModel(Walk, end=8, repeat=3)
+    rng = np.random.default_rng(0)
+    state, rewards, ended = once.initial_state, [], False
+    while not ended:
+        state, reward, ended = once.step(state, 1, rng)
+        rewards.append(reward)
+    state, got, ended = thrice.initial_state, [], False
+    while not ended:
+        state, reward, ended = thrice.step(state, 1, rng)
+        got.append(reward)
+    assert got == [sum(rewards[i : i + 3]) for i in range(0, len(rewards), 3)]
+    assert len(rewards) % 3  # the last decision was cut short

@@ -258,11 +258,12 @@ class Highway(Keeper):
         return super().step(action, rng)
 
     def render(self) -> Any:
-        core: Any = self.core
+        core = self.core
         if core.viewer is None:
             core.config["offscreen_rendering"] = True
             core.render()
-            core.viewer.enabled = True  # it is off where there is no screen
+        viewer: Any = core.viewer
+        viewer.enabled = True  # it is off where there is no screen
         return core.render()
 
     def save_core(self) -> Any:

@@ -237,6 +237,7 @@ class GymnasiumModel:
             raise InvalidArgument(
                 f"{self.name} cannot be rendered: make it with render_mode='rgb_array'"
             )
+        os.environ.setdefault("SDL_NO_SIGNAL_HANDLERS", "1")  # else Ctrl-C is SDL's
         if not {"DISPLAY", "WAYLAND_DISPLAY"} & os.environ.keys():
             os.environ.setdefault("SDL_VIDEODRIVER", "dummy")  # else SDL complains of no screen
             os.environ.setdefault("MUJOCO_GL", "egl")
@@ -310,7 +311,7 @@ def make_environment(env: Any, options: dict[str, Any]) -> Any:
         raise InvalidArgument(
             f"{name} needs more than is installed: pip install 'platypoos[{extra}]' ({error})"
         ) from error
-    except gymnasium.error.Error as error:
+    except Exception as error:  # unknown ids, options that are not taken, missing files, …
         raise InvalidArgument(f"Gymnasium cannot make {name!r}: {error}") from error
 
 

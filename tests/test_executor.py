@@ -1,0 +1,194 @@
+"""Slow simulators over an executor: the same plan, nothing lost, nothing counted twice."""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+from collections import Counter
+from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
+from multiprocessing import get_context
+
+import numpy as np
+import pytest
+
+import platypoos as pp
+
+CALLS = Counter()
+LOCK = threading.Lock()
+FREE = threading.Event()
+
+
+def noisy(state, action, rng):
+    with LOCK:
+        CALLS["all"] += 1
+    reward = float((state * 7 + action) % 13) + rng.normal()
+    rng.integers(10, dtype=np.uint32)  # leaves half of a draw behind
+    return (state * 2 + action) % 1009, reward, state % 89 == 88
+
+
+def raises(state, action, rng):
+    result = noisy(state, action, rng)
+    if state % 101 == 7 and action == 1:
+        raise ValueError("seven")
+    return result
+
+
+def dies(state, action, rng):
+    if state % 101 == 7:
+        os._exit(3)
+    return noisy(state, action, rng)
+
+
+def hangs(state, action, rng):
+    if state % 101 == 7:
+        FREE.wait(20)
+    return noisy(state, action, rng)
+
+
+def infinite(state, action, rng):
+    after, reward, ended = noisy(state, action, rng)
+    return after, float("inf") if state % 101 == 7 else reward, ended
+
+
+def model(function, **more):
+    return pp.FunctionModel(function, num_actions=3, initial_state=1, **more)
+
+
+@pytest.fixture(scope="module")
+def pools():
+    context = get_context("spawn")
+    with (
+        ProcessPoolExecutor(1, mp_context=context) as one,
+        ProcessPoolExecutor(2, mp_context=context) as two,
+        ThreadPoolExecutor(3) as threads,
+    ):
+        yield {"one process": one, "two processes": two, "three threads": threads}
+
+
+PLANNERS = [
+    pp.PlaTyPOOS(0.9), pp.SequOOL(0.9), pp.StroquOOL(0.9), pp.Uniform(0.9),
+    pp.Uniform(0.9, share=False), pp.SOO(0.9), pp.OPD(0.9, reward_max=13.0), pp.OneStep(0.9),
+    pp.UCT(0.9, scale=10.0, horizon=6), pp.OLOP(0.9, reward_max=13.0),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("access", ["restore", "reset"])
+@pytest.mark.parametrize("planner", PLANNERS, ids=lambda p: p.name)
+def test_the_plan_is_the_same(pools, planner, access):
+    alone = planner.plan(model(noisy), budget=700, seed=3, access=access)
+    size = alone.tree.num_nodes
+    for name, pool in pools.items():
+        plan = planner.plan(model(noisy), budget=700, seed=3, access=access, executor=pool)
+        assert (plan.actions, plan.calls, plan.value) == (alone.actions, alone.calls, alone.value)
+        for column in ("reward", "pulls", "flags", "parent"):
+            one, other = getattr(plan.tree, column), getattr(alone.tree, column)
+            np.testing.assert_array_equal(one[:size], other[:size], err_msg=name)
+
+
+def test_control_with_a_real_environment_is_the_same(pools):
+    env = pp.NoisyReward(pp.GymnasiumModel("Pendulum-v1", actions=3, repeat=2), 5.0)
+    alone = pp.control(env, budget=150, steps=4, discount=0.9, seed=0)
+    for pool in pools.values():
+        episode = pp.control(env, budget=150, steps=4, discount=0.9, seed=0, executor=pool)
+        assert episode.rewards == alone.rewards
+        assert episode.actions == alone.actions
+
+
+@pytest.mark.parametrize("access", ["restore", "reset"])
+def test_every_call_is_counted_once(pools, access):
+    CALLS.clear()
+    plan = pp.plan(
+        model(noisy), budget=900, discount=0.9, seed=0, access=access,
+        executor=pools["three threads"],
+    )  # fmt: skip
+    assert CALLS["all"] == plan.calls <= 900
+
+
+@pytest.mark.parametrize("access", ["restore", "reset"])
+@pytest.mark.parametrize("function", [raises, infinite])
+def test_a_failing_model_loses_nothing(pools, access, function):
+    CALLS.clear()
+    with pytest.raises(pp.ModelError, match=r"seven|inf") as caught:
+        pp.plan(
+            model(function), budget=2_000, discount=0.9, seed=0, access=access,
+            executor=pools["three threads"],
+        )  # fmt: skip
+    error = caught.value
+    assert error.calls == CALLS["all"]
+    assert error.state % 101 == 7
+    assert "at state" in str(error)
+    samples = int(error.tree.pulls[1 : error.tree.num_nodes].sum())
+    failures = 10  # six chunks may fail, and a node's samples count up to its first failure
+    assert error.calls - failures <= samples < error.calls
+    assert "test_executor" in str(error.__cause__) or function is infinite
+
+
+def test_the_traceback_of_a_worker_is_shown(pools):
+    with pytest.raises(pp.ModelError, match="seven") as caught:
+        pp.plan(model(raises), budget=2_000, discount=0.9, seed=0, executor=pools["two processes"])
+    assert 'raise ValueError("seven")' in str(caught.value.__cause__)
+
+
+@pytest.mark.parametrize("access", ["restore", "reset"])
+def test_a_worker_that_dies(access):
+    with (
+        ProcessPoolExecutor(2, mp_context=get_context("spawn")) as pool,
+        pytest.raises(pp.WorkerError, match=r"a worker was lost with .* Make a new") as caught,
+    ):
+        pp.plan(model(dies), budget=2_000, discount=0.9, seed=0, access=access, executor=pool)
+    error = caught.value
+    assert error.calls <= 2_000
+    assert 0 < error.tree.pulls[1 : error.tree.num_nodes].sum() < error.calls
+    # The same plan with a new pool goes on as if nothing had happened.
+    with ProcessPoolExecutor(2, mp_context=get_context("spawn")) as pool:
+        assert pp.plan(model(noisy), budget=100, discount=0.9, seed=0, executor=pool).calls == 100
+
+
+def test_a_worker_that_hangs():
+    pool = ThreadPoolExecutor(2)
+    start = time.monotonic()
+    with pytest.raises(pp.WorkerError, match=r"no answer within 0.5 s .* hangs") as caught:
+        pp.plan(model(hangs), budget=2_000, discount=0.9, seed=0, executor=pool, timeout=0.5)
+    assert time.monotonic() - start < 4
+    assert caught.value.calls <= 2_000
+    assert caught.value.tree.num_nodes > 1
+    FREE.set()
+    pool.shutdown(wait=True, cancel_futures=True)
+
+
+def test_an_interruption_keeps_the_episode_and_cancels_the_rest():
+    class Interrupting(ThreadPoolExecutor):
+        requests = 0
+
+        def submit(self, *args, **kwargs):
+            self.requests += 1
+            if self.requests == 60:
+                raise KeyboardInterrupt
+            return super().submit(*args, **kwargs)
+
+    with Interrupting(2) as pool, pytest.raises(KeyboardInterrupt) as caught:
+        pp.control(model(noisy), budget=100, discount=0.9, steps=50, seed=0, executor=pool)
+    assert 0 < len(caught.value.episode.actions) < 50
+
+
+@pytest.mark.parametrize(
+    ("arguments", "match"),
+    [
+        ({"executor": 3}, r"executor must have submit\(\).*got 3"),
+        ({"executor": ThreadPoolExecutor(1), "timeout": 0}, "timeout"),
+    ],
+)
+def test_bad_input(arguments, match):
+    with pytest.raises(pp.InvalidArgument, match=match):
+        pp.plan(model(noisy), budget=100, discount=0.9, **arguments)
+
+
+def test_models_that_need_or_can_take_no_executor():
+    pool = ThreadPoolExecutor(1)
+    with pytest.raises(pp.InvalidArgument, match="CompiledModel is planned with in whole batches"):
+        pp.plan(pp.problems.SwitchChain().compiled(), budget=9, discount=0.9, executor=pool)
+    lock = threading.Lock()
+    unpicklable = pp.FunctionModel(lambda s, a, rng: (lock, 0.0, False), 2, 0)
+    with pytest.raises(pp.InvalidArgument, match="cannot be sent to workers"):
+        pp.plan(unpicklable, budget=9, discount=0.9, executor=pool)

@@ -1,0 +1,183 @@
+"""Films, tables, and the commands check and play."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from PIL import Image
+
+import platypoos as pp
+from platypoos.cli import main
+
+
+def frames(path):
+    with Image.open(path) as film:
+        number = getattr(film, "n_frames", 1)
+        shown = []
+        for i in range(number):
+            film.seek(i)
+            shown.append(np.asarray(film.convert("RGB")))
+    return shown
+
+
+def test_a_film_shows_the_episode(tmp_path):
+    film = tmp_path / "cartpole.gif"
+    model = pp.GymnasiumModel("CartPole-v1", repeat=4)
+    episode = pp.control(model, budget=200, steps=10, discount=0.9, seed=0, render=film)
+    shown = frames(film)
+    assert len(shown) == len(episode.actions) + 1
+    # The last frame is the environment's own picture of the last state.
+    painter = pp.GymnasiumModel("CartPole-v1", render_mode="rgb_array")
+    painter.restore(episode.states[-1])
+    expected = painter.env.render()
+    assert np.mean(np.abs(shown[-1].astype(int) - expected)) < 2
+    assert np.mean(np.abs(shown[0].astype(int) - expected)) > 0.3
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize(
+    ("name", "options"),
+    [
+        ("FrozenLake-v1", {}),
+        ("MiniGrid-Empty-8x8-v0", {}),
+        ("LunarLander-v3", {}),
+        ("ALE/Asterix-v5", {"repeat_action_probability": 0.0}),
+        ("highway-fast-v0", {}),
+    ],
+)
+def test_every_family_can_be_filmed(name, options):
+    model = pp.GymnasiumModel(name, **options)
+    rng = np.random.default_rng(0)
+    first = model.render(model.initial_state)
+    state = model.initial_state
+    for action in (1, 2, 1):
+        state, _, ended = model.step(state, action, rng)
+        if ended:
+            break
+    later = model.render(state)
+    assert first.ndim == 3
+    assert first.shape == later.shape
+    assert first.std() > 5  # something is on it
+    assert not np.array_equal(first, later)
+    if name.startswith("ALE"):  # the emulator restores no screen: the frame after is shown
+        again = model.render(model.initial_state)
+        assert np.mean(again != first) < 0.02 < np.mean(later != first) + 0.02
+    else:
+        assert np.array_equal(model.render(model.initial_state), first)
+
+
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")  # ffmpeg's pipes
+def test_an_mp4(tmp_path):
+    import imageio.v3 as imageio
+
+    film = tmp_path / "pendulum.mp4"
+    model = pp.GymnasiumModel("Pendulum-v1", actions=3)
+    pp.control(model, budget=50, steps=5, discount=0.9, seed=0, render=film)
+    assert imageio.imread(film).shape == (6, 500, 500, 3)
+
+
+@pytest.mark.parametrize(
+    ("model", "render", "match"),
+    [
+        (pp.problems.SwitchChain(), "x.gif", r"SwitchChain has none"),
+        (pp.GymnasiumModel("CartPole-v1"), "x.avi", r"\.gif or an \.mp4 file, got 'x.avi'"),
+        (pp.GymnasiumModel("CartPole-v1"), "no/such/x.gif", "there is no folder 'no/such'"),
+    ],
+)
+def test_what_cannot_be_filmed_is_said_before_planning(model, render, match):
+    def never(*_):
+        pytest.fail("it planned first")
+
+    with pytest.raises(pp.InvalidArgument, match=match):
+        pp.control(model, budget=50, steps=2, discount=0.9, render=render, on_step=never)
+
+
+def test_the_table_of_an_episode(tmp_path):
+    episode = pp.control(pp.problems.SwitchChain(), budget=100, steps=3, discount=0.9, seed=0)
+    episode.save(tmp_path / "episode.json")
+    table = json.loads((tmp_path / "episode.json").read_text())
+    assert [row["action"] for row in table["steps"]] == list(episode.actions)
+    assert [row["reward"] for row in table["steps"]] == list(episode.rewards)
+    assert table["steps"][-1]["total"] == pytest.approx(sum(episode.rewards))
+    assert table["discounted_return"] == episode.discounted_return
+    assert (table["calls"], table["terminated"]) == (300, False)
+
+
+def test_play(tmp_path, capsys):
+    film, table = tmp_path / "out.gif", tmp_path / "out.json"
+    command = [
+        "play", "Pendulum-v1", "--actions", "3", "--repeat", "2", "--budget", "60", "--steps", "10",
+        "--noise", "0.5", "--save", str(film), "--json", str(table),
+    ]  # fmt: skip
+    assert main(command) == 0
+    printed = capsys.readouterr()
+    assert "Pendulum-v1, platypoos: 10 steps; total reward -" in printed.out
+    assert "600 calls" in printed.out
+    assert "step 10 of 10" in printed.err
+    assert "calls/s" in printed.err
+    assert len(frames(film)) == 11
+    first = json.loads(table.read_text())
+    assert main([*command, "--workers", "2", "--quiet"]) == 0
+    assert json.loads(table.read_text()) == first
+    assert capsys.readouterr().err == ""
+
+
+def test_play_tells_what_was_replayed(capsys):
+    assert main(["play", "LunarLander-v3", "--budget", "40", "--steps", "3", "--quiet"]) == 0
+    assert "replayed" in capsys.readouterr().out
+
+
+def test_an_interruption_keeps_what_was_played(tmp_path):
+    film, table = tmp_path / "out.gif", tmp_path / "out.json"
+    process = subprocess.Popen(
+        [
+            sys.executable, "-m", "platypoos.cli", "play", "Pendulum-v1", "--actions", "3",
+            "--budget", "300", "--steps", "500", "--save", str(film), "--json", str(table),
+        ],
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+    )  # fmt: skip
+    assert "step 50 of 500" in process.stderr.readline()
+    os.kill(process.pid, signal.SIGINT)
+    printed, errors = process.communicate(timeout=60)
+    assert process.returncode == 130, errors
+    assert "interrupted: what was played is kept" in errors
+    steps = json.loads(table.read_text())["steps"]
+    assert 50 <= len(steps) < 500
+    assert f"{len(steps)} steps" in printed
+    assert len(frames(film)) > 25  # of which some are alike, and shown as one
+
+
+def test_check(capsys):
+    assert main(["check", "CartPole-v1", "--trajectories", "2", "--steps", "5"]) == 0
+    printed = capsys.readouterr().out
+    assert printed.startswith("CartPole-v1: safe\n")
+    assert "family: classic control; restored by: native; access: RESTORE" in printed
+    assert main(["check", "FrozenLake-v1", "--option", "is_slippery=false", "--json"]) == 0
+    report = json.loads(capsys.readouterr().out)
+    assert (report["verdict"], report["access"], report["ok"]) == ("safe", "restore", True)
+    wrong = ["check", "InvertedPendulum-v5", "--method", "deepcopy", "--json"]
+    assert main(wrong) == 1
+    assert json.loads(capsys.readouterr().out)["verdict"] == "not safe"
+
+
+@pytest.mark.parametrize(
+    ("command", "message"),
+    [
+        (["play", "CartPol-v1"], "cannot make 'CartPol-v1'"),
+        (["check", "CartPole-v1", "--option", "x"], "--option takes NAME=VALUE, got 'x'"),
+        (["play", "Pendulum-v1"], "pass the ones to choose from, such as actions=5"),
+        (["play", "CartPole-v1", "--budget", "1"], "budget"),
+        (["play", "CartPole-v1", "--save", "no/such/x.gif"], "there is no folder"),
+        (["play", "CartPole-v1", "--planner", "olop"], "pass --set reward_max"),
+        (["play", "CartPole-v1", "--option", "colour=red"], "colour"),
+    ],
+)
+def test_bad_commands(command, message, capsys):
+    assert main(command) == 2
+    assert message in capsys.readouterr().err
