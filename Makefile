@@ -27,6 +27,7 @@ bench: .venv/test
 	$(BIN)/python benchmarks/speed.py
 	$(BIN)/python benchmarks/planners.py
 	$(BIN)/python benchmarks/experiments.py
+	$(BIN)/python benchmarks/overhead.py
 
 .venv/bin/python:
 	$(PYTHON) -m venv .venv

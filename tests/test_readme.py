@@ -8,9 +8,9 @@ from pathlib import Path
 README = (Path(__file__).parent.parent / "README.md").read_text()
 
 
-def test_every_block_runs():
+def test_every_block_runs(tmp_path, monkeypatch, capsys):
     blocks = re.findall(r"```python\n(.*?)```", README, re.DOTALL)
-    assert len(blocks) == 4
+    assert len(blocks) == 5
     names: dict[str, object] = {}
     exec(blocks[0], names)  # noqa: S102
     plan = names["plan"]
@@ -21,6 +21,11 @@ def test_every_block_runs():
     assert names["plan"].actions[:3] == (1, 1, 1)
     exec(blocks[3], names)  # noqa: S102
     assert names["plan"].calls <= 1_000
+    monkeypatch.chdir(tmp_path)
+    exec(blocks[4], names)  # noqa: S102
+    assert "CartPole-v1: safe" in capsys.readouterr().out
+    assert len(names["episode"].actions) == 10
+    assert {path.name for path in tmp_path.iterdir()} == {"cartpole.gif", "cartpole.json"}
 
 
 def test_no_placeholder_is_left():

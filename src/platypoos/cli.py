@@ -104,8 +104,9 @@ def _parser() -> argparse.ArgumentParser:
     add_commands(commands)
     demo = commands.add_parser(
         "demo",
-        help="plan on the paper's problem and on CartPole, and save a picture",
-        description="Plan on the paper's problem and on Gymnasium's CartPole; save a picture.",
+        help="plan on the paper's problem and on CartPole; save a picture and a film",
+        description="Plan on the paper's problem and on Gymnasium's CartPole; save a picture "
+        "and a film.",
     )
     demo.add_argument("--out", type=Path, default=Path("out"), help="folder (%(default)s)")
     demo.set_defaults(run=_demo)

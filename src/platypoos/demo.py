@@ -14,11 +14,11 @@ from platypoos.plan import Plan
 from platypoos.problems import SwitchChain, simple_regret
 from platypoos.tree import OPENED
 
-CARTPOLE_STEPS, CARTPOLE_BUDGET, CARTPOLE_DISCOUNT = 200, 3_000, 0.8
+CARTPOLE_STEPS, CARTPOLE_REPEAT, CARTPOLE_BUDGET, CARTPOLE_DISCOUNT = 500, 4, 3_000, 0.9
 
 
 def run(out: Path) -> None:
-    """Plan on both problems, print the decisions and why, and save a picture to ``out``."""
+    """Plan on both problems, print the decisions and why, save a picture and a film to ``out``."""
     try:
         import matplotlib as mpl
     except ImportError as error:
@@ -41,37 +41,41 @@ def run(out: Path) -> None:
     print(f"known answer: {names[right]}; simple regret {simple_regret(problem, found):g}\n")
 
     print(
-        f"CartPole-v1: {CARTPOLE_STEPS} steps, {CARTPOLE_BUDGET} calls of the simulator for each."
+        f"CartPole-v1: {CARTPOLE_STEPS} steps, in decisions that last {CARTPOLE_REPEAT}; "
+        f"{CARTPOLE_BUDGET} calls of the simulator for each."
     )
-    model = GymnasiumModel("CartPole-v1", seed=0)
+    model = GymnasiumModel("CartPole-v1", seed=0, repeat=CARTPOLE_REPEAT)
     first = plan(model, budget=CARTPOLE_BUDGET, discount=CARTPOLE_DISCOUNT, seed=0)
     print(
         f"decision at the start: push {('left', 'right')[first.action]}; looking {first.depth} "
-        f"steps ahead, worth {first.value:.2f}, runner-up {first.value - first.gap:.2f}"
+        f"decisions ahead, worth {first.value:.2f}, runner-up {first.value - first.gap:.2f}"
     )
+    decisions = CARTPOLE_STEPS // CARTPOLE_REPEAT
 
     def progress(step: int, _: Plan, __: float) -> None:
         if sys.stderr.isatty():
-            print(f"\rstep {step + 1} of {CARTPOLE_STEPS}", end="", file=sys.stderr)
+            print(f"\rdecision {step + 1} of {decisions}", end="", file=sys.stderr)
 
+    film = out / "cartpole.gif"
     episode = control(
         model,
         budget=CARTPOLE_BUDGET,
-        steps=CARTPOLE_STEPS,
+        steps=decisions,
         discount=CARTPOLE_DISCOUNT,
         seed=0,
+        render=film,
         on_step=progress,
     )
     if sys.stderr.isatty():
         print("\r", end="", file=sys.stderr)
-    kept = len(episode.rewards) - episode.terminated
+    kept = int(sum(episode.rewards)) - episode.terminated
     print(f"the pole was up for {kept} of {CARTPOLE_STEPS} steps ({episode.calls} calls)")
-    at_random = _random_steps(model)
+    at_random = _random_steps(GymnasiumModel("CartPole-v1", seed=0))
     print(f"with random actions it falls after {at_random}\n")
 
     picture = out / "demo.png"
     _draw(found, episode, at_random, picture)
-    print(f"picture: {picture}")
+    print(f"picture: {picture}\nfilm: {film}")
 
 
 def _random_steps(model: GymnasiumModel) -> int:
@@ -112,7 +116,9 @@ def _draw(found: Plan, episode: Episode, at_random: int, picture: Path) -> None:
     left.legend(frameon=False, loc="upper left")
 
     angles = np.degrees([state[2] for state in episode.states])
-    right.plot(angles, color="tab:orange", label="PlaTγPOOS")
+    right.plot(
+        CARTPOLE_REPEAT * np.arange(len(angles)), angles, color="tab:orange", label="PlaTγPOOS"
+    )
     for bound in (-12, 12):
         right.axhline(bound, color="0.6", linestyle="--", linewidth=1)
     right.axvline(at_random, color="tab:blue", linewidth=1, label="random actions fall here")

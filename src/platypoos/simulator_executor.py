@@ -227,8 +227,9 @@ class ExecutorSimulator(FunctionSimulator):
             (word, units[i * per_stream : (i + 1) * per_stream])
             for i, word in enumerate(self._streams.words())
         ]
-        # Two chunks for each worker even out calls of different length.
-        size = max(1, -(-len(streams) // (2 * self._workers)))
+        # A chunk for each worker; of a large request two, to even out calls of different length.
+        rounds = 1 if len(units) < 32 * self._workers else 2
+        size = max(1, -(-len(streams) // (rounds * self._workers)))
         chunks = [streams[i : i + size] for i in range(0, len(streams), size)]
         futures: list[Any] = []
         results: list[list[Step]] = []
