@@ -164,6 +164,16 @@ def test_an_environment_is_planned_from_where_it_is():
     env.step(plan.action)
     lander = gymnasium.make("LunarLander-v3")
     lander.reset(seed=0)
+    walk = Walk()  # restored by copies: it is left alone
+    walk.reset(seed=0)
+    for place in (3, 7):
+        walk.place = [place]
+        model = pp.GymnasiumModel(walk)
+        plan = pp.plan(model, model.save(), budget=100, discount=0.9, seed=0)
+        assert walk.place == [place]
+        assert plan.tree.reward[1 + plan.action] == place + 1
+    walk.place = [11]
+    assert pp.plan(model, model.save(), budget=100, discount=0.9, seed=0).value > 100
     with pytest.raises(pp.InvalidArgument, match="planning cannot start where it is; pass seed="):
         pp.GymnasiumModel(lander)
     assert pp.GymnasiumModel(lander, seed=0).method == "replay"
@@ -174,6 +184,7 @@ def test_an_environment_is_planned_from_where_it_is():
     [
         (lambda: pp.GymnasiumModel(Walk, method="copy"), "native, deepcopy or replay, got 'copy'"),
         (lambda: pp.GymnasiumModel(Walk, method="native"), "register_family"),
+        (lambda: pp.GymnasiumModel(UncopiedWalk, method="deepcopy"), "cannot be copied: cannot co"),
         (lambda: pp.GymnasiumModel(Walk(), end=3), "end: options are for environments made from"),
         (lambda: pp.GymnasiumModel(lambda: 3), "must return an environment, got 3"),
         (lambda: pp.check_simulator(3), "takes Gymnasium environments, got 3; check_model"),

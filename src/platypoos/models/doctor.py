@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import random
 import time
-import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, fields
 from typing import Any
@@ -13,14 +11,15 @@ import numpy as np
 
 from platypoos.checks import check_count
 from platypoos.errors import InvalidArgument
+from platypoos.models.actions import some_actions
 from platypoos.models.base import Access
-from platypoos.models.gymnasium import GymnasiumModel, make_environment, some_actions
-from platypoos.models.snapshots import Keeper, Outcome
+from platypoos.models.generators import generators_of, global_state, position
+from platypoos.models.gymnasium import GymnasiumModel, make_environment
+from platypoos.models.snapshots import Outcome
 from platypoos.models.trial import AHEAD, Coin, Drive, first_difference, random_drive
 
 SAFE, RESET_ONLY, UNSAFE = "safe", "safe with RESET access", "not safe"
 _PATIENCE = 40.0  # seconds for each of two examinations of slow simulators
-_DEEPEST = 6  # attributes of attributes of … are searched for generators
 
 
 @dataclass(frozen=True)
@@ -279,16 +278,16 @@ class _Doctor:
                 self.random_dynamics |= coin.random
                 noisy |= coin.noisy
                 keeper.restore(snapshot)
-                generators = _generators(keeper)
-                before = [_position(generator) for _, generator in generators]
-                outside = _global_state()
+                generators = generators_of(keeper)
+                before = [position(generator) for _, generator in generators]
+                outside = global_state()
                 keeper.step(drive.actions[0], np.random.default_rng(drive.seeds[0]))
                 leaks |= {
                     name
-                    for (name, generator), position in zip(generators, before, strict=True)
-                    if _position(generator) != position
+                    for (name, generator), was in zip(generators, before, strict=True)
+                    if position(generator) != was
                 }
-                foreign |= outside != _global_state()
+                foreign |= outside != global_state()
                 if coin.ended or time.monotonic() > deadline:
                     break
         self._judge_randomness(leaks, foreign, noisy)
@@ -369,51 +368,3 @@ class _Doctor:
             advice=tuple(dict.fromkeys(self.advice)),
             **costs,
         )
-
-
-_KINDS = (np.random.Generator, np.random.RandomState, random.Random)
-
-
-def _generators(keeper: Keeper) -> list[tuple[str, Any]]:
-    """The random generators in an environment and its wrappers, but for the planner's."""
-    found: list[tuple[str, Any]] = []
-    seen: set[int] = {id(getattr(keeper.core, "_np_random", None))}
-
-    def look(value: Any, name: str, depth: int) -> None:
-        if id(value) in seen or depth > _DEEPEST:
-            return
-        seen.add(id(value))
-        if isinstance(value, _KINDS):
-            found.append((name, value))
-            return
-        if isinstance(value, dict):
-            items = [(f"{name}[{key!r}]", item) for key, item in list(value.items())[:1000]]
-        elif isinstance(value, list | tuple):
-            items = [(f"{name}[{i}]", item) for i, item in enumerate(value[:1000])]
-        elif hasattr(value, "__dict__") and not isinstance(value, type):
-            items = [
-                (f"{name}.{key}" if name else key, item)
-                for key, item in vars(value).items()
-                if not key.endswith(("_space", "spec"))
-            ]
-        else:
-            return
-        for label, item in items:
-            look(item, label, depth + 1)
-
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        look(keeper.env, "env", 0)
-    return found
-
-
-def _position(generator: Any) -> Any:
-    """Where a generator is in its stream."""
-    if isinstance(generator, random.Random):
-        return hash(generator.getstate())
-    bits = getattr(generator, "bit_generator", None) or generator._bit_generator  # noqa: SLF001
-    return repr(bits.state)
-
-
-def _global_state() -> Any:
-    return _position(random._inst), repr(np.random.get_state())  # noqa: SLF001, NPY002

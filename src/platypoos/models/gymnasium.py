@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import copy
 import importlib
-import itertools
 import os
 import pickle
 from collections.abc import Sequence
@@ -14,13 +12,12 @@ import numpy as np
 
 from platypoos.checks import check_count
 from platypoos.errors import InvalidArgument
+from platypoos.models.actions import list_actions
 from platypoos.models.base import Access, Transition
 from platypoos.models.families import METHODS, ToyText, native_keeper
 from platypoos.models.snapshots import DeepCopyKeeper, Keeper, ReplayKeeper
 from platypoos.models.trial import is_random, restores
 
-MOST_ACTIONS = 256
-"""The most actions that are enumerated."""
 _HIGHWAY = (
     "highway-", "merge-", "roundabout-", "parking-", "intersection-", "racetrack-", "exit-",
     "two-way-", "u-turn-", "lane-keeping-",
@@ -48,7 +45,8 @@ class GymnasiumModel:
 
     Args:
         env: the environment's id, an environment, or a function that makes one. An environment
-            that was reset is planned from where it is; planning moves it.
+            that was reset is planned from where it is. Planning moves it, unless it is restored
+            by deep copies: those are made of it, and it is left alone.
         seed: for the first state; 0 if left out.
         actions: a list of actions to choose from, or for a continuous box the number of evenly
             spaced values of each coordinate. Discrete spaces need none.
@@ -86,7 +84,7 @@ class GymnasiumModel:
         self.forced = method is not None
         self.seed = 0 if seed is None else seed
         self.repeat = repeat
-        self.actions = list_actions(made, actions, gymnasium)
+        self.actions = list_actions(made, actions)
         self.num_actions = len(self.actions)
         self.access = Access.RESTORE
         self._painter: Keeper | None = None
@@ -107,11 +105,12 @@ class GymnasiumModel:
                 "or tell how it is saved and restored with platypoos.register_family"
             )
         if keeper is None and method is None:
-            keeper = DeepCopyKeeper(env)
-            if not restores(keeper, self.actions):
-                keeper = None
+            keeper = self._tried_copy(env)
         if keeper is None:
-            keeper = METHODS[method or "replay"](env)
+            try:
+                keeper = METHODS[method or "replay"](env)
+            except Exception as error:
+                raise InvalidArgument(f"{self.name} cannot be copied: {error}") from error
         if isinstance(keeper, ReplayKeeper):
             if under_way:
                 raise InvalidArgument(
@@ -120,6 +119,14 @@ class GymnasiumModel:
                 )
             keeper.reset(self.seed)
         return keeper
+
+    def _tried_copy(self, env: Any) -> Keeper | None:
+        """A keeper that copies, if a short trial shows that copies go on as the original."""
+        try:
+            keeper = DeepCopyKeeper(env)
+        except Exception:  # noqa: BLE001  whatever it is, it cannot be copied
+            return None
+        return keeper if restores(keeper, self.actions) else None
 
     def _set_up_access(self) -> None:
         keeper = self.keeper
@@ -190,7 +197,7 @@ class GymnasiumModel:
 
     def save(self) -> Any:
         """The state the environment is in now, to plan from: ``plan(model, model.save(), …)``."""
-        saved = self.keeper.save()
+        saved = self.keeper.current()
         return int(saved["s"]) if hasattr(self, "successors") else saved
 
     def restore(self, state: Any) -> None:
@@ -338,98 +345,3 @@ def _was_reset(env: Any) -> bool:
             return getattr(env, "_np_random", None) is not None
         env = env.env
     return False
-
-
-def list_actions(env: Any, actions: Any, gymnasium: Any) -> list[Any]:
-    """The actions to choose from, checked."""
-    space, spaces = env.action_space, gymnasium.spaces
-    if isinstance(space, spaces.Box) and _is_count(actions):
-        return _grid(space, int(actions))
-    if actions is None or _is_count(actions):
-        if _is_count(actions):
-            raise InvalidArgument(
-                f"actions={actions} is a number of values for a continuous box, but the actions "
-                f"are {space}; leave it out"
-            )
-        listed = _enumerate(space, spaces)
-        if listed is None:
-            raise InvalidArgument(
-                f"the actions of {type(env.unwrapped).__name__} are {space}; pass the ones to "
-                "choose from, such as actions=5 (values of each coordinate) or a list of actions"
-            )
-        return listed
-    if isinstance(actions, str) or not hasattr(actions, "__len__") or not len(actions):
-        raise InvalidArgument(f"actions must be a list of actions or a number, got {actions!r}")
-    chosen = [_as_action(action, space, spaces) for action in actions]
-    for given, action in zip(actions, chosen, strict=True):
-        if not space.contains(action):
-            raise InvalidArgument(f"the action {given!r} is not in {space}")
-    return chosen
-
-
-def some_actions(env: Any) -> list[Any]:
-    """A few actions of an environment, whatever its space: to try it, not to plan with."""
-    try:
-        return list_actions(env, None, _gymnasium())
-    except InvalidArgument:
-        space = copy.deepcopy(env.action_space)
-        space.seed(0)
-        return [space.sample() for _ in range(16)]
-
-
-def _is_count(actions: Any) -> bool:
-    return isinstance(actions, int | np.integer) and not isinstance(actions, bool)
-
-
-def _as_action(action: Any, space: Any, spaces: Any) -> Any:
-    if isinstance(space, spaces.Discrete):
-        return int(action) if float(action).is_integer() else action
-    if isinstance(space, spaces.Box | spaces.MultiDiscrete | spaces.MultiBinary):
-        return np.asarray(action, space.dtype)
-    return action
-
-
-def _grid(space: Any, count: int) -> list[Any]:
-    size = int(np.prod(space.shape))
-    if count < 2:
-        raise InvalidArgument(f"actions must be at least 2 values of each coordinate, got {count}")
-    _check_number(count**size, f"{count} values for each of {size} coordinates")
-    if not (np.isfinite(space.low).all() and np.isfinite(space.high).all()):
-        raise InvalidArgument(f"{space} has no bounds to divide evenly; pass a list of actions")
-    values = [
-        np.linspace(low, high, count)
-        for low, high in zip(space.low.ravel(), space.high.ravel(), strict=True)
-    ]
-    return [
-        np.asarray(point, space.dtype).reshape(space.shape) for point in itertools.product(*values)
-    ]
-
-
-def _enumerate(space: Any, spaces: Any) -> list[Any] | None:
-    """All actions of a finite space."""
-    if isinstance(space, spaces.Discrete):
-        return list(range(int(space.start), int(space.start) + int(space.n)))
-    if isinstance(space, spaces.MultiDiscrete | spaces.MultiBinary):
-        counts = np.broadcast_to(getattr(space, "nvec", 2), space.shape).ravel()
-        start = np.broadcast_to(getattr(space, "start", 0), space.shape).ravel()
-        _check_number(int(np.prod(counts.astype(object))), f"all combinations of {space}")
-        return [
-            (np.asarray(point) + start).astype(space.dtype).reshape(space.shape)
-            for point in itertools.product(*(range(int(count)) for count in counts))
-        ]
-    if isinstance(space, spaces.Tuple):
-        parts = [_enumerate(part, spaces) for part in space.spaces]
-        if any(part is None for part in parts):
-            return None
-        known = [part for part in parts if part is not None]
-        _check_number(int(np.prod([len(part) for part in known], dtype=object)), str(space))
-        return list(itertools.product(*known))
-    return None
-
-
-def _check_number(number: int, what: str) -> None:
-    if number > MOST_ACTIONS:
-        raise InvalidArgument(
-            f"{what}: {number} actions, more than {MOST_ACTIONS}; pass a list of the ones to "
-            "choose from, actions=[…]"
-        )

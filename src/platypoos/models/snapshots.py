@@ -103,6 +103,10 @@ class Keeper:
             return self.save_core(), [_wrapper_state(wrapper) for wrapper in self.wrappers]
         return self.save_core()
 
+    def current(self) -> Any:
+        """The state that the environment which was passed is in."""
+        return self.save()
+
     def restore(self, snapshot: Any) -> None:
         """Put the environment into a saved state, and leave what was saved as it is."""
         if self.wrappers:
@@ -145,10 +149,19 @@ def _wrapper_state(wrapper: Any) -> dict[str, Any]:
 
 
 class DeepCopyKeeper(Keeper):
-    """The state is a deep copy of the environment with its wrappers."""
+    """The state is a deep copy of the environment with its wrappers, which is left alone."""
 
     family = "any"
     method = "deepcopy"
+
+    def __init__(self, env: Any) -> None:
+        super().__init__(env)
+        self._original = self.env
+        self.env = self._copied(self.env)
+        self.core = self.env.unwrapped
+
+    def current(self) -> Any:
+        return self._copied(self._original)
 
     def _copied(self, env: Any) -> Any:
         core = env.unwrapped
