@@ -21,6 +21,9 @@ from platypoos.simulator import Seed, make_generator
 from platypoos.video import Film
 
 
+DEFAULT_DISCOUNT = 0.95
+
+
 @dataclass(frozen=True, eq=False)
 class Episode:
     """What happened: one entry per step that was taken."""
@@ -90,7 +93,7 @@ def plan(
             arrays in ``ArrayModel``, a compiled step in ``CompiledModel``.
         state: where to plan from; the model's initial state if left out.
         budget: the most calls of the model to make, at least one per action.
-        discount: γ, in [0, 1); may be left out if a planner is given.
+        discount: γ, in [0, 1): the planner's, or 0.95.
         planner: :class:`~platypoos.PlaTyPOOS` if left out.
         seed: an int, a ``SeedSequence`` or a ``Generator``; the same seed, the same plan.
         access: RESTORE or RESET; what the model declares if left out.
@@ -117,9 +120,7 @@ def plan(
 
 def _planner(planner: Planner | None, discount: float | None) -> Planner:
     if planner is None:
-        if discount is None:
-            raise InvalidArgument("pass a discount in [0, 1), such as discount=0.95, or a planner")
-        return PlaTyPOOS(discount)
+        return PlaTyPOOS(DEFAULT_DISCOUNT if discount is None else discount)
     if not isinstance(planner, Planner):
         raise InvalidArgument(
             f"planner must be a planner such as PlaTyPOOS(discount=0.95), got {planner!r}"
@@ -150,10 +151,10 @@ def control(
 
     Args:
         model: the model; it is planned with, and acted in.
-        planner: :class:`~platypoos.PlaTyPOOS` with ``discount`` if left out.
+        planner: :class:`~platypoos.PlaTyPOOS` if left out.
         budget: calls of the model for each step.
         steps: the most steps to take; fewer if the episode ends.
-        discount: γ, if no planner is given.
+        discount: γ, in [0, 1): the planner's, or 0.95.
         state: where to start; the model's initial state if left out.
         seed: an int, a ``SeedSequence`` or a ``Generator``. The noise of the rewards received
             depends on the seed only, not on the planner.
