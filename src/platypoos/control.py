@@ -20,7 +20,6 @@ from platypoos.planners.platypoos import PlaTyPOOS
 from platypoos.simulator import Seed, make_generator
 from platypoos.video import Film
 
-
 DEFAULT_DISCOUNT = 0.95
 
 
