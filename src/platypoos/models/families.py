@@ -193,6 +193,10 @@ class Box2D(ReplayKeeper):
         super().start_over(seed)
 
 
+def _unseen() -> None:
+    """In place of an observation."""
+
+
 class MiniGrid(Keeper):
     """Plain attributes, the grid's cells, and what can change of the things in them."""
 
@@ -205,6 +209,19 @@ class MiniGrid(Keeper):
 
         self._thing = WorldObj
         self.save_core()  # tells whether all attributes are known
+
+    def step(self, action: Any, rng: np.random.Generator) -> Outcome:
+        if self.wrappers:
+            return super().step(action, rng)
+        # What the agent sees takes most of a step, and planners do not look.
+        vars(self.core)["gen_obs"] = _unseen
+        try:
+            return super().step(action, rng)
+        finally:
+            del vars(self.core)["gen_obs"]
+
+    def observe(self, observation: Any) -> Any:
+        return self.core.gen_obs() if observation is None else observation
 
     def _duplicate(self, value: Any, things: dict[int, Any]) -> Any:
         if isinstance(value, self._thing):
