@@ -38,6 +38,7 @@ NAMED = {
     "Ant-v5": Truth("native", "restore", {"actions": 2}),
     "Humanoid-v5": Truth("native", "restore", {"actions": [np.zeros(17), np.full(17, 0.3)]}),
     "ALE/Pong-v5": Truth("native", "restore", {"repeat_action_probability": 0.0}),
+    "ALE/Tetris-v5": Truth("native", "restore", {"repeat_action_probability": 0.0}),
     "ALE/Breakout-v5": Truth("native", "reset", {}),  # sticky actions
     "MiniGrid-Empty-8x8-v0": Truth("native", "restore", {}),
     "MiniGrid-DoorKey-5x5-v0": Truth("native", "restore", {}),

@@ -164,6 +164,7 @@ def test_an_environment_is_planned_from_where_it_is():
     env.step(plan.action)
     lander = gymnasium.make("LunarLander-v3")
     lander.reset(seed=0)
+    before = lander.unwrapped.lander.position.x
     walk = Walk()  # restored by copies: it is left alone
     walk.reset(seed=0)
     for place in (3, 7):
@@ -174,9 +175,104 @@ def test_an_environment_is_planned_from_where_it_is():
         assert plan.tree.reward[1 + plan.action] == place + 1
     walk.place = [11]
     assert pp.plan(model, model.save(), budget=100, discount=0.9, seed=0).value > 100
-    with pytest.raises(pp.InvalidArgument, match="planning cannot start where it is; pass seed="):
+    with pytest.raises(pp.InvalidArgument, match="cannot start where it is; pass seed="):
         pp.GymnasiumModel(lander)
-    assert pp.GymnasiumModel(lander, seed=0).method == "replay"
+    assert lander.unwrapped.lander.position.x == before
+    model = pp.GymnasiumModel(lander, seed=0)
+    with pytest.raises(pp.InvalidArgument, match="does not know of steps taken outside"):
+        model.save()
+    unknown = Walk()
+    unknown.reset()
+    unknown.place, unknown._np_random = [5], None  # as if its reset drew nothing
+    with pytest.raises(pp.InvalidArgument, match=r"cannot tell whether this .* was reset"):
+        pp.GymnasiumModel(wrappers.TimeLimit(unknown, 100))
+    assert unknown.place == [5]
+    assert pp.GymnasiumModel(unknown, seed=0).method == "deepcopy"
+
+
+def test_an_environment_gets_its_own_generator_back():
+    env = wrappers.StickyAction(gymnasium.make("CartPole-v1"), 0.25)
+    env.reset(seed=1)
+    own = env.unwrapped.np_random
+    position = own.bit_generator.state
+    model = pp.GymnasiumModel(env)
+    state = model.save()
+    pp.plan(model, state, budget=100, discount=0.9, seed=0)
+    assert env.unwrapped.np_random is not own
+    model.restore(state)
+    assert env.unwrapped.np_random is own
+    assert own.bit_generator.state == position
+
+
+@pytest.mark.parametrize("chance", [0.05, 0.25, 0.5])
+def test_steps_that_draw_are_planned_open_loop(chance):
+    """Sticky actions change nothing while actions are alike: better cautious than clairvoyant."""
+    env = wrappers.StickyAction(gymnasium.make("CartPole-v1"), chance)
+    assert pp.GymnasiumModel(env, seed=0).access is pp.Access.RESET
+    firm = gymnasium.make("FrozenLake-v1", is_slippery=False)
+    assert pp.GymnasiumModel(firm, repeat=2, seed=0).access is pp.Access.RESTORE
+
+
+def test_replayed_is_not_random():
+    report = pp.check_simulator(UncopiedWalk)
+    assert "the dynamics were deterministic" in report.passed
+    assert report.access is pp.Access.RESET
+
+
+class Broken(Walk):
+    def step(self, action):
+        return super().step(action)[:4]
+
+
+class Infinite(Walk):
+    def _reward(self):
+        return float("nan")
+
+
+@pytest.mark.parametrize(
+    ("make", "finding"),
+    [
+        (Broken, "mend its step"),
+        (Infinite, "a reward is NaN or infinite"),
+        (
+            lambda: wrappers.NormalizeReward(gymnasium.make("CartPole-v1")),
+            "leave out the wrapper NormalizeReward",
+        ),
+    ],
+)
+def test_what_to_do(make, finding):
+    report = pp.check_simulator(make)
+    assert not report.ok
+    assert finding in str(report)
+
+
+def test_the_doctor_does_not_close_what_it_is_given():
+    class Closing(Walk):
+        closed = False
+
+        def close(self):
+            self.closed = True
+
+    env = Closing()
+    env.reset(seed=0)
+    assert pp.check_simulator(lambda: env).ok
+    assert not env.closed
+
+
+def test_attributes_with_names_of_rendering_are_state_if_they_are_numbers():
+    class Clocked(gymnasium.Wrapper):
+        clock = 0
+
+        def reset(self, **options):
+            self.clock = 0
+            return super().reset(**options)
+
+        def step(self, action):
+            self.clock += 1
+            observation, _, *rest = super().step(action)
+            return observation, float(self.clock), *rest
+
+    assert pp.check_simulator(lambda: Clocked(gymnasium.make("CartPole-v1"))).ok
 
 
 @pytest.mark.parametrize(
@@ -193,6 +289,8 @@ def test_an_environment_is_planned_from_where_it_is():
             "belong to the model",
         ),
         (lambda: pp.check_simulator("CartPole-v1", steps=0), "steps must be a whole number"),
+        (lambda: pp.check_simulator("CartPole-v1", seed=-1), "seed must be .*, got -1"),
+        (lambda: pp.GymnasiumModel("CartPole-v1", seed=-1), "seed must be .*, got -1"),
         (
             lambda: pp.GymnasiumModel(wrappers.Autoreset(gymnasium.make("CartPole-v1"))),
             "Autoreset starts new episodes",

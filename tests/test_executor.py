@@ -184,6 +184,36 @@ def test_bad_input(arguments, match):
         pp.plan(model(noisy), budget=100, discount=0.9, **arguments)
 
 
+def test_wrapped_environments_are_made_in_workers(pools):
+    import gymnasium
+    from gymnasium import wrappers
+
+    env = wrappers.TransformReward(gymnasium.make("CartPole-v1"), lambda r: -2 * r)
+    env.reset(seed=0)
+    model = pp.GymnasiumModel(env)
+    alone = pp.plan(model, budget=60, discount=0.9, seed=0)
+    for pool in pools.values():
+        plan = pp.plan(model, budget=60, discount=0.9, seed=0, executor=pool)
+        assert (plan.actions, plan.value) == (alone.actions, alone.value)
+
+
+class OnlyHere:
+    def __reduce__(self):
+        return _fail, ()
+
+    def __call__(self, state, action, rng):
+        return state, 0.0, False
+
+
+def _fail():
+    raise OSError("no licence on this machine")
+
+
+def test_a_model_that_cannot_be_made_in_a_worker(pools):
+    with pytest.raises(pp.ModelError, match=r"cannot be made in a worker .*no licence"):
+        pp.plan(model(OnlyHere()), budget=60, discount=0.9, executor=pools["two processes"])
+
+
 def test_models_that_need_or_can_take_no_executor():
     pool = ThreadPoolExecutor(1)
     with pytest.raises(pp.InvalidArgument, match="CompiledModel is planned with in whole batches"):

@@ -106,6 +106,8 @@ def test_action_sets():
     assert [float(action[0]) for action in grid.actions] == [-2.0, -1.0, 0.0, 1.0, 2.0]
     both = pp.GymnasiumModel("Swimmer-v5", actions=3)
     assert len({tuple(action.tolist()) for action in both.actions}) == 9
+    bare = pp.GymnasiumModel("Pendulum-v1", actions=[-2, 0, 2])  # numbers, for a box of one
+    assert [action.shape for action in bare.actions] == [(1,)] * 3
     some = pp.GymnasiumModel("CartPole-v1", actions=[1])
     assert (some.num_actions, some.actions) == (1, [1])
     levers = pp.GymnasiumModel(Levers)

@@ -171,8 +171,11 @@ def test_check(capsys):
     [
         (["play", "CartPol-v1"], "cannot make 'CartPol-v1'"),
         (["check", "CartPole-v1", "--option", "x"], "--option takes NAME=VALUE, got 'x'"),
-        (["play", "Pendulum-v1"], "pass the ones to choose from, such as actions=5"),
+        (["play", "Pendulum-v1"], "--actions 5"),
         (["play", "CartPole-v1", "--budget", "1"], "budget"),
+        (["play", "CartPole-v1", "--seed", "-1"], "seed must be"),
+        (["check", "CartPole-v1", "--seed", "-1"], "seed must be"),
+        (["play", "CartPole-v1", "--workers", "0"], "workers must be"),
         (["play", "CartPole-v1", "--save", "no/such/x.gif"], "there is no folder"),
         (["play", "CartPole-v1", "--planner", "olop"], "pass --set reward_max"),
         (["play", "CartPole-v1", "--option", "colour=red"], "colour"),

@@ -10,7 +10,7 @@ README = (Path(__file__).parent.parent / "README.md").read_text()
 
 def test_every_block_runs(tmp_path, monkeypatch, capsys):
     blocks = re.findall(r"```python\n(.*?)```", README, re.DOTALL)
-    assert len(blocks) == 5
+    assert len(blocks) == 6
     names: dict[str, object] = {}
     exec(blocks[0], names)  # noqa: S102
     plan = names["plan"]
@@ -25,6 +25,8 @@ def test_every_block_runs(tmp_path, monkeypatch, capsys):
     exec(blocks[4], names)  # noqa: S102
     assert "CartPole-v1: safe" in capsys.readouterr().out
     assert len(names["episode"].actions) == 10
+    exec(blocks[5], names)  # noqa: S102
+    assert names["plan"].calls == 500
     assert {path.name for path in tmp_path.iterdir()} == {"cartpole.gif", "cartpole.json"}
 
 

@@ -83,6 +83,15 @@ def test_shaping_changes_no_optimal_action():
         assert difference == pytest.approx(expected)
 
 
+def test_models_made_for_a_discount_are_planned_with_it():
+    model = pp.NoisyReward(pp.RepeatedAction(CHAIN, 2, 0.9), 0.1)
+    assert pp.plan(model, budget=100, seed=0).discount == pytest.approx(0.81)
+    with pytest.raises(pp.InvalidArgument, match=r"discount 0.9 is not the model's, 0.81"):
+        pp.plan(model, budget=100, discount=0.9)
+    with pytest.raises(pp.InvalidArgument, match="is not the model's"):
+        pp.control(model, pp.OneStep(0.5), budget=100, steps=2)
+
+
 def test_an_end_has_no_potential():
     ending = pp.FunctionModel(lambda s, a, rng: (s + 1, 1.0, s == 1), 1, 0)
     shaped = pp.ShapedReward(ending, lambda s: 5.0, 0.5)

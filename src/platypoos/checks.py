@@ -151,6 +151,12 @@ def check_count(name: str, value: object) -> int:
     return int(value)
 
 
+def check_seed(seed: object) -> None:
+    """An int of at least 0, or an error that names it."""
+    if isinstance(seed, bool) or not isinstance(seed, int | np.integer) or seed < 0:
+        raise InvalidArgument(f"seed must be a whole number of at least 0, got {seed!r}")
+
+
 def check_state(state: Any, usual: NDArray[Any]) -> NDArray[Any]:
     """A state as an array like a model's usual ones, or an error if it does not fit."""
     given = np.asarray(state)

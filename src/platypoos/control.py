@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -14,6 +15,7 @@ import numpy as np
 from platypoos.blame import act
 from platypoos.errors import InvalidArgument
 from platypoos.models.base import Access
+from platypoos.models.wrappers import WrappedModel
 from platypoos.plan import Plan
 from platypoos.planners.base import Planner, initial_state
 from platypoos.planners.platypoos import PlaTyPOOS
@@ -65,7 +67,10 @@ class Episode:
 
     def save(self, path: str | Path) -> None:
         """Write the episode as JSON."""
-        Path(path).write_text(json.dumps(self.as_dict(), indent=1) + "\n", encoding="utf-8")
+        target = Path(path)
+        if not target.parent.is_dir():
+            raise InvalidArgument(f"there is no folder {str(target.parent)!r} for {target.name}")
+        target.write_text(json.dumps(self.as_dict(), indent=1) + "\n", encoding="utf-8")
 
     @property
     def calls(self) -> int:
@@ -92,7 +97,7 @@ def plan(
             arrays in ``ArrayModel``, a compiled step in ``CompiledModel``.
         state: where to plan from; the model's initial state if left out.
         budget: the most calls of the model to make, at least one per action.
-        discount: γ, in [0, 1): the planner's, or 0.95.
+        discount: γ, in [0, 1): the planner's, or the model's if it is made for one, or 0.95.
         planner: :class:`~platypoos.PlaTyPOOS` if left out.
         seed: an int, a ``SeedSequence`` or a ``Generator``; the same seed, the same plan.
         access: RESTORE or RESET; what the model declares if left out.
@@ -105,7 +110,7 @@ def plan(
     >>> best.action, best.calls
     (0, 1000)
     """
-    chosen = _planner(planner, discount)
+    chosen = _planner(planner, discount, model)
     return chosen.plan(
         model,
         state,
@@ -117,9 +122,11 @@ def plan(
     )
 
 
-def _planner(planner: Planner | None, discount: float | None) -> Planner:
+def _planner(planner: Planner | None, discount: float | None, model: Any) -> Planner:
+    made_for = getattr(model, "discount", None) if isinstance(model, WrappedModel) else None
     if planner is None:
-        return PlaTyPOOS(DEFAULT_DISCOUNT if discount is None else discount)
+        usual = DEFAULT_DISCOUNT if made_for is None else made_for
+        planner = PlaTyPOOS(usual if discount is None else discount)
     if not isinstance(planner, Planner):
         raise InvalidArgument(
             f"planner must be a planner such as PlaTyPOOS(discount=0.95), got {planner!r}"
@@ -127,6 +134,11 @@ def _planner(planner: Planner | None, discount: float | None) -> Planner:
     if discount is not None and discount != planner.discount:
         raise InvalidArgument(
             f"discount {discount!r} is not the planner's, {planner.discount!r}; pass one of them"
+        )
+    if made_for is not None and not math.isclose(planner.discount, made_for):
+        raise InvalidArgument(
+            f"discount {planner.discount!r} is not the model's, {made_for!r}: its rewards are made "
+            "for that one; plan with discount=model.discount"
         )
     return planner
 
@@ -153,7 +165,7 @@ def control(
         planner: :class:`~platypoos.PlaTyPOOS` if left out.
         budget: calls of the model for each step.
         steps: the most steps to take; fewer if the episode ends.
-        discount: γ, in [0, 1): the planner's, or 0.95.
+        discount: γ, in [0, 1): the planner's, or the model's if it is made for one, or 0.95.
         state: where to start; the model's initial state if left out.
         seed: an int, a ``SeedSequence`` or a ``Generator``. The noise of the rewards received
             depends on the seed only, not on the planner.
@@ -173,7 +185,7 @@ def control(
     >>> episode.actions == (0,) * 20, episode.calls
     (True, 20000)
     """
-    chosen = _planner(planner, discount)
+    chosen = _planner(planner, discount, model)
     if isinstance(steps, bool) or not isinstance(steps, int | np.integer) or steps < 1:
         raise InvalidArgument(f"steps must be a whole number of at least 1, got {steps!r}")
     acting, planning = make_generator(seed).spawn(2)

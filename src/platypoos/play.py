@@ -13,6 +13,7 @@ from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
+from platypoos.checks import check_count
 from platypoos.control import Episode, control
 from platypoos.errors import InvalidArgument
 from platypoos.models.doctor import check_simulator
@@ -67,7 +68,9 @@ def add_simulator_commands(commands: Any) -> None:
     two.add_argument("--steps", type=whole, default=200, help="decisions to take (%(default)s)")
     two.add_argument("--actions", type=whole, help="values of each coordinate of a continuous box")
     two.add_argument("--repeat", type=whole, default=1, help="steps that a decision lasts (1)")
-    two.add_argument("--noise", type=float, default=0.0, help="half-width of noise on the rewards")
+    two.add_argument(
+        "--noise", type=float, default=0.0, help="half-width of noise added to the rewards"
+    )
     two.add_argument("--access", choices=["restore", "reset"], help="(what the model declares)")
     two.add_argument("--workers", type=whole, default=1, help="processes, if it is slow (1)")
     two.add_argument("--save", type=Path, help="a .gif or .mp4 file to film the episode in")
@@ -149,6 +152,7 @@ def _pool(workers: int) -> Iterator[Any]:
 
 
 def _play(args: argparse.Namespace) -> int:
+    check_count("workers", args.workers)
     planner = make_planner(args.planner, args.discount, args.set)
     for path in (args.save, args.json):
         if path is not None and not path.parent.is_dir():

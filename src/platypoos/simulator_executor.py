@@ -20,6 +20,7 @@ import numpy as np
 from platypoos.blame import act
 from platypoos.errors import InvalidArgument, ModelError, WorkerError
 from platypoos.models.base import Transition
+from platypoos.models.snapshots import pickled
 from platypoos.simulator import FunctionSimulator, Nodes, path_to, record
 from platypoos.streams import Stream
 from platypoos.tree import Tree
@@ -58,7 +59,15 @@ Chunk = list[tuple[bytes, list[Unit]]]
 
 def work(token: str, payload: bytes, states: list[Any], chunk: Chunk) -> list[list[Step]]:
     """Make the calls of a chunk; runs in a worker. After a failure it makes no more."""
-    model = _model(token, payload)
+    try:
+        model = _model(token, payload)
+    except Exception as error:  # noqa: BLE001  whatever it is, the model cannot be made here
+        failed = ModelError(
+            f"the model cannot be made in a worker ({type(error).__name__}: {error}); with an "
+            "executor it must be picklable, and what it imports must be there"
+        )
+        failed.__cause__ = error
+        return [[_portable(failed)]]
     stream = Stream()
     results: list[list[Step]] = []
     for word, units in chunk:
@@ -288,11 +297,7 @@ class ExecutorSimulator(FunctionSimulator):
 
 def _pickled(model: Any) -> bytes:
     try:
-        import cloudpickle as pickler
-    except ImportError:
-        pickler = pickle
-    try:
-        return bytes(pickler.dumps(model))
+        return pickled(model)
     except Exception as error:
         raise InvalidArgument(
             f"the model cannot be sent to workers ({type(error).__name__}: {error}); with an "

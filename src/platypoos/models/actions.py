@@ -12,12 +12,16 @@ from platypoos.errors import InvalidArgument
 
 MOST_ACTIONS = 256
 """The most actions that are enumerated."""
+SOME = object()
+"""Asks for a few actions of any kind."""
 
 
 def list_actions(env: Any, actions: Any) -> list[Any]:
     """The actions to choose from, checked."""
     from gymnasium import spaces
 
+    if actions is SOME:
+        return some_actions(env)
     space = env.action_space
     if isinstance(space, spaces.Box) and _is_count(actions):
         return _grid(space, int(actions))
@@ -31,7 +35,8 @@ def list_actions(env: Any, actions: Any) -> list[Any]:
         if listed is None:
             raise InvalidArgument(
                 f"the actions of {type(env.unwrapped).__name__} are {space}; pass the ones to "
-                "choose from, such as actions=5 (values of each coordinate) or a list of actions"
+                "choose from: actions=5 for five values of each coordinate (play: --actions 5), or "
+                "a list of actions"
             )
         return listed
     if isinstance(actions, str) or not hasattr(actions, "__len__") or not len(actions):
@@ -61,7 +66,8 @@ def _as_action(action: Any, space: Any, spaces: Any) -> Any:
     if isinstance(space, spaces.Discrete):
         return int(action) if float(action).is_integer() else action
     if isinstance(space, spaces.Box | spaces.MultiDiscrete | spaces.MultiBinary):
-        return np.asarray(action, space.dtype)
+        array = np.asarray(action, space.dtype)
+        return array.reshape(space.shape) if array.size == 1 else array
     return action
 
 

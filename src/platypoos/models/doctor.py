@@ -9,12 +9,13 @@ from typing import Any
 
 import numpy as np
 
-from platypoos.checks import check_count
+from platypoos.checks import check_count, check_seed
 from platypoos.errors import InvalidArgument
-from platypoos.models.actions import some_actions
+from platypoos.models.actions import SOME
 from platypoos.models.base import Access
+from platypoos.models.families import ToyText
 from platypoos.models.generators import generators_of, global_state, position
-from platypoos.models.gymnasium import GymnasiumModel, make_environment
+from platypoos.models.gymnasium import GymnasiumModel
 from platypoos.models.snapshots import Outcome
 from platypoos.models.trial import AHEAD, Coin, Drive, first_difference, random_drive
 
@@ -98,6 +99,7 @@ def check_simulator(
     """
     check_count("trajectories", trajectories)
     check_count("steps", steps)
+    check_seed(seed)
     if isinstance(env, GymnasiumModel):
         if method is not None or options:
             raise InvalidArgument("method and options belong to the model; pass the environment")
@@ -108,20 +110,12 @@ def check_simulator(
                 f"check_simulator takes Gymnasium environments, got {env!r}; check_model is for "
                 "other models"
             )
-        model = GymnasiumModel(env, method=method, **_with_actions(env, options))
+        model = GymnasiumModel(env, method=method, **{"actions": SOME, **options})
     return _Doctor(model, trajectories, steps, seed, on_progress or (lambda _: None)).examine()
 
 
-def _with_actions(env: Any, options: dict[str, Any]) -> dict[str, Any]:
-    """The doctor needs some actions, not the ones to plan with."""
-    if "actions" in options:
-        return options
-    made = make_environment(env, {k: v for k, v in options.items() if k != "repeat"})
-    try:
-        return {**options, "actions": some_actions(made)}
-    finally:
-        if made is not env:
-            made.close()
+def _kind(thing: object) -> str:
+    return type(thing).__name__
 
 
 def _words(error: Exception) -> str:
@@ -159,6 +153,9 @@ class _Doctor:
                 costs = self._costs()
         except Exception as error:  # noqa: BLE001  whatever it raises is the finding
             self.problems.append(f"it failed with {_words(error)}")
+            self.advice.append(
+                "mend its step: it returns (observation, reward, terminated, truncated, info)"
+            )
         finally:
             self._put_back()
         return self._report(costs)
@@ -182,6 +179,9 @@ class _Doctor:
             drive = random_drive(self.model.actions, self.steps, self.rng)
             self._begin(number)
             alone = drive.run(self.keeper)
+            if not all(np.isfinite(reward) for _, reward, _ in alone):
+                self.problems.append("a reward is NaN or infinite; rewards must be finite numbers")
+                return False
             self._begin(number)
             saved, snapshots = drive.run_and_save(self.keeper)
             found = first_difference(alone, saved)
@@ -242,9 +242,12 @@ class _Doctor:
                 f"after the same reset and actions, step {step + 1} differs: {how}; it has "
                 "randomness or memory that neither the reset nor the planner's generator governs"
             )
+            lasting = [w for w in map(_kind, self.keeper.wrappers) if w.startswith("Normalize")]
             self.advice.append(
-                "draw all randomness from the environment's np_random, and let reset clear all "
-                "else; then plan with access=Access.RESET, which plans open loop"
+                f"leave out the wrapper {lasting[0]}: its statistics outlast a reset"
+                if lasting
+                else "draw all randomness from the environment's np_random, and let reset clear "
+                "all else; then plan with access=Access.RESET, which plans open loop"
             )
         else:
             self.problems.append(f"saving changes the environment: at step {step + 1} {how}")
@@ -266,7 +269,7 @@ class _Doctor:
     def _randomness(self) -> None:
         """What the planner's generator changes, and which generators are restored with states."""
         leaks: set[str] = set()
-        foreign = noisy = False
+        foreign = noisy = suspicious = False
         rng, keeper = self.rng, self.keeper
         deadline = time.monotonic() + _PATIENCE / 2
         for number in range(self.trajectories):
@@ -277,6 +280,7 @@ class _Doctor:
                 coin = Coin(keeper, snapshot, drive, rng)
                 self.random_dynamics |= coin.random
                 noisy |= coin.noisy
+                suspicious |= coin.suspicious
                 keeper.restore(snapshot)
                 generators = generators_of(keeper)
                 before = [position(generator) for _, generator in generators]
@@ -291,6 +295,8 @@ class _Doctor:
                 if coin.ended or time.monotonic() > deadline:
                     break
         self._judge_randomness(leaks, foreign, noisy)
+        if suspicious and not (self.random_dynamics or self.problems or self._known()):
+            self.passed.append("steps draw random numbers, but nothing random was seen")
 
     def _judge_randomness(self, leaks: set[str], foreign: bool, noisy: bool) -> None:
         if leaks:
@@ -320,8 +326,11 @@ class _Doctor:
                 )
         else:
             self.passed.append(
-                "the dynamics are deterministic" + (", the rewards are noisy" if noisy else "")
+                "the dynamics were deterministic" + (", the rewards are noisy" if noisy else "")
             )
+
+    def _known(self) -> bool:
+        return isinstance(self.keeper, ToyText) and self.keeper.is_deterministic()
 
     def _costs(self) -> dict[str, float]:
         keeper, actions = self.keeper, self.model.actions

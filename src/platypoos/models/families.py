@@ -18,6 +18,7 @@ from platypoos.models.snapshots import (
     Outcome,
     ReplayKeeper,
     Unknown,
+    attributes_of,
     duplicate,
     put_attributes,
 )
@@ -70,6 +71,12 @@ class ToyText(Keeper):
         fickle = getattr(self.core, "fickle_passenger", False)
         return None if fickle or self.wrappers else getattr(self.core, "P", None)
 
+    def is_deterministic(self) -> bool:
+        """Whether the table says that there is no chance in it, though every step draws."""
+        table = self.table()
+        rows = [row for by_action in (table or {}).values() for row in by_action.values()]
+        return bool(rows) and all(len(row) == 1 for row in rows)
+
 
 class MuJoCo(Keeper):
     """The full physics state, and what environments read of the last step (positions, forces)."""
@@ -98,7 +105,7 @@ class MuJoCo(Keeper):
         self._mujoco.mj_getState(core.model, core.data, physics, self._kind)
         saved = np.concatenate([physics, *self._views])
         if self._own:
-            return saved, {k: duplicate(v) for k, v in vars(core).items() if k not in self._ignored}
+            return saved, {k: duplicate(v) for k, v in attributes_of(core, self._ignored).items()}
         return saved
 
     def restore_core(self, snapshot: Any) -> None:
@@ -140,10 +147,19 @@ class Atari(Keeper):
             self.ale.setFloat("repeat_action_probability", 0.0)
             self.core.load_game()  # the emulator reads its settings here
             self.ale.restoreState(state)
+        self._prime()
+
+    def _prime(self) -> None:
+        """Qbert and Tetris go another way once after a reset, and then always the same."""
+        state = self.ale.cloneState()
+        self.ale.act(0)
+        self.ale.restoreState(state)
+        self._old_screen = True
 
     def reset(self, seed: int) -> None:
         super().reset(seed)
         self._last = 0
+        self._prime()
 
     def step(self, action: Any, rng: np.random.Generator) -> Outcome:
         if self.wrappers or not self._plain:
@@ -238,7 +254,7 @@ class MiniGrid(Keeper):
         core = self.core
         things: dict[int, Any] = {}
         attributes = {
-            k: self._duplicate(v, things) for k, v in vars(core).items() if k not in self._IGNORED
+            k: self._duplicate(v, things) for k, v in attributes_of(core, self._IGNORED).items()
         }
         cells = list(core.grid.grid)
         for cell in cells:
@@ -273,6 +289,10 @@ class Highway(Keeper):
     def step(self, action: Any, rng: np.random.Generator) -> Outcome:
         self.core.road.np_random = rng
         return super().step(action, rng)
+
+    def give_back(self) -> None:
+        super().give_back()
+        self.core.road.np_random = self.core.np_random
 
     def render(self) -> Any:
         core = self.core

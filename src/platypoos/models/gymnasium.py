@@ -4,18 +4,17 @@ from __future__ import annotations
 
 import importlib
 import os
-import pickle
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
-from platypoos.checks import check_count
+from platypoos.checks import check_count, check_seed
 from platypoos.errors import InvalidArgument
 from platypoos.models.actions import list_actions
 from platypoos.models.base import Access, Transition
 from platypoos.models.families import METHODS, ToyText, native_keeper
-from platypoos.models.snapshots import DeepCopyKeeper, Keeper, ReplayKeeper
+from platypoos.models.snapshots import DeepCopyKeeper, Keeper, ReplayKeeper, pickled
 from platypoos.models.trial import is_random, restores
 
 _HIGHWAY = (
@@ -50,7 +49,8 @@ class GymnasiumModel:
         seed: for the first state; 0 if left out.
         actions: a list of actions to choose from, or for a continuous box the number of evenly
             spaced values of each coordinate. Discrete spaces need none.
-        repeat: how many times a chosen action is taken in the environment; rewards add up.
+        repeat: how many times a chosen action is taken in the environment; rewards add up, without
+            a discount (:class:`~platypoos.RepeatedAction` discounts them).
         method: "native", "deepcopy" or "replay", to force it. What is forced is not tried first.
         **options: passed on to ``gymnasium.make``.
 
@@ -75,6 +75,8 @@ class GymnasiumModel:
     ) -> None:
         gymnasium = _gymnasium()
         check_count("repeat", repeat)
+        if seed is not None:
+            check_seed(seed)
         if method not in (None, "native", *METHODS):
             raise InvalidArgument(f"method must be native, deepcopy or replay, got {method!r}")
         self._recipe = (env, seed, actions, repeat, method, options)
@@ -114,8 +116,9 @@ class GymnasiumModel:
         if isinstance(keeper, ReplayKeeper):
             if under_way:
                 raise InvalidArgument(
-                    f"{type(env.unwrapped).__name__} can only be restored by a replay from its "
-                    "reset, so planning cannot start where it is; pass seed=, to start there"
+                    f"{self.name} can only be restored by a replay from its reset, so planning "
+                    "cannot start where it is; pass seed= to start from a reset, and act with "
+                    "control, or with the model's step"
                 )
             keeper.reset(self.seed)
         return keeper
@@ -141,7 +144,7 @@ class GymnasiumModel:
             return
         if isinstance(keeper, ReplayKeeper) or getattr(keeper, "sticky", 0) > 0:
             self.access = Access.RESET
-        elif not self.forced:
+        elif not (self.forced or (isinstance(keeper, ToyText) and keeper.is_deterministic())):
             if is_random(keeper, self.initial_state, self.actions):
                 self.access = Access.RESET
             keeper.restore(self.initial_state)
@@ -197,6 +200,11 @@ class GymnasiumModel:
 
     def save(self) -> Any:
         """The state the environment is in now, to plan from: ``plan(model, model.save(), …)``."""
+        if isinstance(self.keeper, ReplayKeeper) and not isinstance(self._recipe[0], str):
+            raise InvalidArgument(
+                f"{self.name} is restored by a replay, which does not know of steps taken outside "
+                "of the model; act with control, or with the model's step"
+            )
         saved = self.keeper.current()
         return int(saved["s"]) if hasattr(self, "successors") else saved
 
@@ -204,6 +212,7 @@ class GymnasiumModel:
         """Put the environment into a state, say to act in it after a plan."""
         self._live = None
         self.keeper.restore({"s": state} if hasattr(self, "successors") else state)
+        self.keeper.give_back()
 
     def render(self, state: Any) -> Any:
         """A picture of a state: an array of height, width and RGB."""
@@ -261,7 +270,7 @@ class GymnasiumModel:
         env, seed, actions, repeat, method, options = self._recipe
         if not isinstance(env, str):
             try:
-                pickle.dumps(env)
+                pickled(env)
             except Exception:
                 if getattr(env, "spec", None) is None:
                     raise
@@ -342,6 +351,11 @@ def _was_reset(env: Any) -> bool:
         if type(env).__name__ == "OrderEnforcing":
             return bool(env.has_reset)
         if env is env.unwrapped:
-            return getattr(env, "_np_random", None) is not None
+            break
         env = env.env
-    return False
+    if getattr(env, "_np_random", None) is None:
+        raise InvalidArgument(
+            f"cannot tell whether this {type(env).__name__} was reset; call env.reset(seed=0) "
+            "first to plan from where it is, or pass seed=0 or a function that makes one"
+        )
+    return True

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import copy
 import enum
+import pickle
 from collections import deque
 from collections.abc import Callable
 from typing import Any
@@ -22,12 +23,14 @@ Outcome = tuple[Any, float, bool]
 
 INERT = ("PassiveEnvChecker", "OrderEnforcing", "TimeLimit")
 """Outer wrappers that change neither rewards nor ends; planning goes without them."""
+CHECKERS = ("PassiveEnvChecker", "OrderEnforcing")
+"""Wrappers that hold nothing to save."""
 NOT_STATE = {
     "env", "spec", "metadata", "action_space", "observation_space", "_action_space",
     "_observation_space", "_metadata", "_np_random", "_np_random_seed", "np_random", "render_mode",
-    "window", "clock", "screen", "surf", "viewer", "_cached_spec", "_saved_kwargs", "func",
-    "_ezpickle_args", "_ezpickle_kwargs",
+    "_cached_spec", "_saved_kwargs", "func", "_ezpickle_args", "_ezpickle_kwargs",
 }  # fmt: skip
+_RENDERING = {"window", "clock", "screen", "surf", "viewer"}  # unless they are plain numbers
 _BY_REFERENCE = (type(None), bool, int, float, complex, str, bytes, enum.Enum, np.generic, type)
 
 
@@ -49,11 +52,31 @@ def duplicate(value: Any) -> Any:
     raise Unknown(type(value).__name__)
 
 
+def pickled(thing: Any) -> bytes:
+    """As bytes, local functions included where cloudpickle is there."""
+    try:
+        import cloudpickle as pickler
+    except ImportError:
+        pickler = pickle
+    return bytes(pickler.dumps(thing))
+
+
+def attributes_of(thing: Any, ignored: set[str]) -> dict[str, Any]:
+    """The attributes of a thing that may be part of its state."""
+    return {
+        name: value
+        for name, value in vars(thing).items()
+        if name not in ignored
+        and (name not in _RENDERING or isinstance(value, int | float | np.generic | np.ndarray))
+    }
+
+
 def put_attributes(thing: Any, saved: dict[str, Any], ignored: set[str]) -> None:
     """Make a thing's attributes what they were: those that came later go."""
     present = vars(thing)
-    for name in [name for name in present if name not in saved and name not in ignored]:
-        del present[name]
+    for name in attributes_of(thing, ignored):
+        if name not in saved:
+            del present[name]
     present.update(saved)
 
 
@@ -80,8 +103,10 @@ class Keeper:
                     "the wrapper Autoreset starts new episodes behind a planner's back; pass the "
                     "environment without it"
                 )
-            self.wrappers.append(env)
+            if type(env).__name__ not in CHECKERS:
+                self.wrappers.append(env)
             env = env.env
+        self._own_generator = getattr(self.core, "_np_random", None)
 
     def reset(self, seed: int) -> None:
         """Start an episode."""
@@ -92,6 +117,11 @@ class Keeper:
         self.core.np_random = rng
         observation, reward, terminated, _, _ = self.env.step(action)
         return observation, reward, terminated
+
+    def give_back(self) -> None:
+        """Let the environment draw from its own generator again, not from a planner's."""
+        if self._own_generator is not None:
+            self.core.np_random = self._own_generator
 
     def observe(self, observation: Any) -> Any:
         """What a step returned, or what there is to see instead of it."""
@@ -138,7 +168,7 @@ class Keeper:
 
 
 def _wrapper_state(wrapper: Any) -> dict[str, Any]:
-    attributes = {k: v for k, v in vars(wrapper).items() if k not in NOT_STATE}
+    attributes = attributes_of(wrapper, NOT_STATE)
     try:
         return {name: duplicate(value) for name, value in attributes.items()}
     except Unknown:

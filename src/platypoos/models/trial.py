@@ -100,6 +100,7 @@ class Coin:
 
     def __init__(self, keeper: Keeper, start: Any, drive: Drive, rng: np.random.Generator) -> None:
         self.drawn = self.random = self.noisy = False
+        """Random numbers were drawn; they change where a step leads; they change its reward."""
         seen: list[list[Outcome]] = []
         led_to: list[Any] = []
         for seed in rng.integers(2**32, size=3).tolist():
@@ -120,10 +121,12 @@ class Coin:
             for one, another in zip(seen[0], other, strict=False):
                 if bool(one[2]) != bool(another[2]) or not same(one[0], another[0]):
                     self.random = True
-        if all(state is not None for state in led_to):
-            self.random = any(not same(led_to[0], other) for other in led_to[1:])
-        elif self.drawn and not self.noisy:
-            self.random = True  # what was drawn and shows nowhere must have gone somewhere
+            self.random = self.random or any(
+                not same(led_to[0], state) for state in led_to[1:] if state is not None
+            )
+        # What was drawn and shows nowhere may have gone somewhere. (A replay always draws.)
+        quiet = not self.random and not self.noisy
+        self.suspicious = self.drawn and quiet and keeper.method != "replay"
 
 
 def _plain_state(keeper: Keeper) -> Any:
@@ -139,12 +142,15 @@ def _plain_state(keeper: Keeper) -> Any:
 
 
 def is_random(keeper: Keeper, start: Any, actions: Sequence[Any], steps: int = 4) -> bool:
-    """Whether where steps lead depends on the planner's generator, in a short trial."""
+    """Whether where steps lead may depend on the planner's generator, in a short trial.
+
+    Random numbers that are drawn and seem to change nothing count as random dynamics.
+    """
     rng = np.random.default_rng(0)
     for _ in range(steps):
         drive = random_drive(actions, AHEAD, rng)
         coin = Coin(keeper, start, drive, rng)
-        if coin.random:
+        if coin.random or coin.suspicious:
             return True
         if coin.ended:
             break
