@@ -60,12 +60,12 @@ class Row:
 
 
 ROWS = (
-    Row("CartPole-v1", 0.9, 3_000, 125, 0, 4, 10_000, options={"repeat": 4},
+    Row("CartPole-v1", 0.9, 3_000, 125, 0, 4, 5_000, options={"repeat": 4},
         goal="up for 500 steps"),
     Row("Pendulum-v1", 0.95, 3_000, 50, -65.1, 0, 30_000, options={"repeat": 4, "actions": 5},
         goal="upright for the last 12 decisions"),
     Row("highway-fast-v0", 0.9, 50, 30, 0, 1, 100, seeds=5, goal="no crash"),
-    Row("ALE/Asterix-v5", 0.95, 200, 120, 0, 150, 400, seeds=5,
+    Row("ALE/Asterix-v5", 0.95, 200, 120, 0, 150, 300, seeds=5,
         options={"repeat": 4, "repeat_action_probability": 0.0}, goal="score"),
     Row("Acrobot-v1", 0.95, 1_000, 50, -4, 0, options={"repeat": 4}, goal="tip above the line",
         silent=True),
@@ -81,7 +81,7 @@ ROWS = (
 def number_of_seeds(row: Row, planner: str, noisy: bool) -> int:
     """Fewer for the others, and where noise takes long."""
     if planner in {"OPD", "UCT"}:
-        return 3
+        return 2 if noisy else 3
     return 5 if noisy and row.env != "CartPole-v1" else row.seeds
 
 

@@ -176,7 +176,8 @@ def run(
     if floor is None:
         floor = min(mean(node) for node in book.samples)
         if book.terminal:
-            floor = min(floor, 0.0)
+            rates = [u_hat(n) / sum(gamma**t for t in range(len(n))) for n in book.samples]
+            floor = min(*rates, 0.0)
     candidates = [
         max((n for n in book.index if book.index[n] >= p), key=lambda n: u_hat(n, floor))
         for p in range(p_max, -1, -1)

@@ -17,9 +17,10 @@ class Plan:
     """The best first action a planner found, and why.
 
     Values are discounted sums of mean rewards along a sequence of actions; what comes after a
-    sequence is counted at the reward floor (the smallest mean reward seen, unless the planner
-    was told another), and at 0 after a terminal state. Planners that average over walks (such
-    as UCT) count nothing after their horizon.
+    sequence is counted at the reward floor (the smallest mean reward seen, or where episodes end
+    the smallest average along a sequence, unless the planner was told another), and at 0 after a
+    terminal state. Planners that average over walks (such as UCT) count nothing after their
+    horizon.
     """
 
     action: int

@@ -29,7 +29,8 @@ class PlaTyPOOS(LayeredPlanner):
           the cross-validation (the paper's remark on the use of the budget).
           ``budget_use="paper"`` takes the figure's h_max.
         - Sequences of different length are compared with rewards counted from ``reward_floor``,
-          by default the smallest mean reward seen, so that rewards may have any sign;
+          by default the smallest mean reward seen (where episodes end, the smallest discounted
+          average along a sequence, and at most 0), so that rewards may have any sign;
           ``reward_floor=0`` is the paper.
         - Cross-validation evaluates step t ⌈(t+1)·γ^(2t)·h_max·(1−γ²)²⌉ times, the power that
           sums to h_max. Each layer is chosen as a whole before it is evaluated.

@@ -24,7 +24,7 @@ class SequOOL(LayeredPlanner):
 
     Deviations: h_max is the largest whose cost fits the budget (``budget_use="paper"`` takes
     ⌊n/H_n⌋); sequences of different length are compared with rewards counted from
-    ``reward_floor``, by default the smallest reward seen (0 is the paper).
+    ``reward_floor``, by default the smallest reward seen (0 is the paper; see PlaTyPOOS).
 
     Args:
         discount: γ, in [0, 1).

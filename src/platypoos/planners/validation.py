@@ -58,6 +58,25 @@ def make_ballot(schedule: Schedule) -> Ballot:
     )
 
 
+@jitable
+def least_rate(tree: Tree, ballot: Ballot) -> float:
+    """The smallest discounted average of rewards along a sequence.
+
+    Where episodes end, what comes after a sequence is weighed against an end, which is worth 0
+    for certain. The smallest mean reward would be too dark for that: noise and single bad rewards
+    make it small, and an end would look better than to go on.
+    """
+    least = np.inf
+    tree.value[ROOT] = 0.0
+    for node in range(1, tree.size[0]):
+        depth = tree.depth[node]
+        weight = ballot.power[depth - 1]
+        tree.value[node] = tree.value[tree.parent[node]] + weight * tree.reward[node]
+        steps = (1.0 - weight * ballot.gamma) / (1.0 - ballot.gamma)  # Σ γ^t
+        least = min(least, tree.value[node] / steps)
+    return least
+
+
 @jit
 def find_candidates(tree: Tree, ballot: Ballot, floor: float, tie_seed: int) -> float:
     """For each p the node of index ≥ p with the largest value; returns the reward floor f.
@@ -73,7 +92,7 @@ def find_candidates(tree: Tree, ballot: Ballot, floor: float, tie_seed: int) -> 
             floor = min(floor, tree.reward[node])
             ended |= tree.flags[node] & TERMINAL
         if ended:
-            floor = min(floor, 0.0)
+            floor = min(least_rate(tree, ballot), 0.0)
     candidates, best, tickets = ballot.candidates, ballot.weights, ballot.tickets
     for p in range(len(candidates)):
         candidates[p] = ROOT
