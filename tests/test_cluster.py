@@ -11,6 +11,8 @@ import sys
 import pytest
 from test_experiments import table, wait_for_rows
 
+import platypoos as pp
+
 
 @pytest.fixture
 def cluster():
@@ -72,3 +74,23 @@ def test_a_worker_that_is_killed_loses_nothing(cluster, tmp_path):
     whole = table(tmp_path / "local")
     assert len(whole) == 800
     assert table(out) == whole
+
+
+def slow(state, action, rng):
+    return (state * 2 + action) % 1009, float(state % 13) + rng.normal(), False
+
+
+def test_a_cluster_is_an_executor(cluster):
+    """The workers build the model themselves: what they cannot import is sent by value."""
+    import cloudpickle
+    from distributed import Client
+
+    address, _ = cluster
+    cloudpickle.register_pickle_by_value(sys.modules[__name__])
+    model = pp.FunctionModel(slow, num_actions=3, initial_state=1)
+    alone = pp.plan(model, budget=300, discount=0.9, seed=0)
+    with Client(address) as client:
+        plan = pp.plan(
+            model, budget=300, discount=0.9, seed=0, executor=client.get_executor(), timeout=60
+        )
+    assert (plan.actions, plan.value, plan.calls) == (alone.actions, alone.value, 300)

@@ -98,6 +98,17 @@ def test_what_cannot_be_filmed_is_said_before_planning(model, render, match):
         pp.control(model, budget=50, steps=2, discount=0.9, render=render, on_step=never)
 
 
+@pytest.mark.parametrize(
+    ("module", "film", "extra"),
+    [("imageio", "x.gif", "video"), ("imageio_ffmpeg", "x.mp4", "mp4")],
+)
+def test_a_missing_extra_is_named(monkeypatch, module, film, extra):
+    monkeypatch.setitem(sys.modules, module, None)
+    model = pp.GymnasiumModel("CartPole-v1")
+    with pytest.raises(pp.InvalidArgument, match=rf"pip install 'platypoos\[{extra}\]'"):
+        pp.control(model, budget=50, steps=2, render=film)
+
+
 def test_the_table_of_an_episode(tmp_path):
     episode = pp.control(pp.problems.SwitchChain(), budget=100, steps=3, discount=0.9, seed=0)
     episode.save(tmp_path / "episode.json")
