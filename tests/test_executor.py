@@ -184,6 +184,26 @@ def test_bad_input(arguments, match):
         pp.plan(model(noisy), budget=100, discount=0.9, **arguments)
 
 
+def test_a_worker_makes_its_environment_once(pools):
+    import pickle
+
+    import gymnasium
+
+    from platypoos.models.snapshots import pickled
+
+    env = gymnasium.make("Pendulum-v1")
+    env.reset(seed=0)
+    model = pp.GymnasiumModel(env, actions=3)
+    before = pickled(model)
+    pp.plan(model, budget=50, discount=0.9, seed=0)  # moves the environment
+    assert pickled(model) == before
+    twin = pickle.loads(before)
+    assert (twin.method, twin.access) == (model.method, model.access)
+    np.testing.assert_array_equal(twin.initial_state, model.initial_state)
+    walker = pickle.loads(pickled(pp.GymnasiumModel("BipedalWalker-v3", actions=2)))
+    assert (walker.method, type(walker.keeper).__name__) == ("replay", "Box2D")
+
+
 def test_wrapped_environments_are_made_in_workers(pools):
     import gymnasium
     from gymnasium import wrappers

@@ -61,6 +61,7 @@ class Streams:
     def __init__(self, seeder: np.random.Generator, calls_per_stream: int | None = None) -> None:
         self._seeder = seeder
         self._calls_per_stream = calls_per_stream or CALLS_PER_STREAM
+        self._fewest = _FEWEST if calls_per_stream is None else 1
         self._stream = Stream()
         self.rng = self._stream.rng
         self._words = b""
@@ -70,7 +71,7 @@ class Streams:
 
     def begin(self, units: int, calls: int) -> None:
         """Start a request of so many units."""
-        streams = min(units, max(-(-calls // self._calls_per_stream), _FEWEST))
+        streams = min(units, max(-(-calls // self._calls_per_stream), self._fewest))
         self.units = -(-units // streams)
         self._words = self._seeder.bytes(-(-units // self.units) * WORD)
         self._next = 0

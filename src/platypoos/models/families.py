@@ -327,6 +327,9 @@ def _from(*modules: str) -> Callable[[Any], bool]:
     return lambda core: type(core).__module__.startswith(modules)
 
 
+_is_box2d = _from("gymnasium.envs.box2d.")
+
+
 def _is_mujoco(core: Any) -> bool:
     return any(kind.__name__ == "MujocoEnv" for kind in type(core).__mro__)
 
@@ -338,9 +341,16 @@ _FAMILIES: list[Family] = [
     Family("Atari", _from("ale_py."), Atari),
     Family("MiniGrid", _from("minigrid."), MiniGrid),
     Family("highway-env", _from("highway_env."), Highway),
-    Family("Box2D", _from("gymnasium.envs.box2d."), Box2D),
+    Family("Box2D", _is_box2d, Box2D),
 ]
-METHODS: dict[str, Callable[[Any], Keeper]] = {"deepcopy": DeepCopyKeeper, "replay": ReplayKeeper}
+
+
+def replay_keeper(env: Any) -> Keeper:
+    """The keeper that replays an environment."""
+    return (Box2D if _is_box2d(env.unwrapped) else ReplayKeeper)(env)
+
+
+METHODS: dict[str, Callable[[Any], Keeper]] = {"deepcopy": DeepCopyKeeper, "replay": replay_keeper}
 
 
 def register_family(
@@ -357,7 +367,8 @@ def register_family(
         save: ``save(env.unwrapped)`` returns its state; steps taken later must not change it.
         restore: ``restore(env.unwrapped, state)`` puts it back; the state must stay as it is.
 
-    What was registered last is asked first. Leave the environment's ``np_random`` out of the
+    What was registered last is asked first. Workers of an executor must know of it too: register it
+    in a module that they import. Leave the environment's ``np_random`` out of the
     state. Then let ``platypoos.check_simulator`` prove it.
 
     >>> import platypoos as pp

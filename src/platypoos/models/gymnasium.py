@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import os
+import pickle
 from collections.abc import Sequence
 from typing import Any
 
@@ -90,6 +91,7 @@ class GymnasiumModel:
         self.num_actions = len(self.actions)
         self.access = Access.RESTORE
         self._painter: Keeper | None = None
+        self._sent: Any = None  # the environment as workers get it
         self._live: Any = None  # the snapshot of the state that the environment is in
         under_way = seed is None and isinstance(env, gymnasium.Env) and _was_reset(env)
         if not under_way:
@@ -141,6 +143,7 @@ class GymnasiumModel:
         step = keeper.direct(self.actions) if self.repeat == 1 else None
         if step is not None:
             self.step = step  # type: ignore[method-assign]
+            self.calls_per_stream = 1 << 62  # it draws nothing
             return
         if isinstance(keeper, ReplayKeeper) or getattr(keeper, "sticky", 0) > 0:
             self.access = Access.RESET
@@ -267,23 +270,24 @@ class GymnasiumModel:
         return keeper
 
     def __reduce__(self) -> tuple[Any, ...]:
-        env, seed, actions, repeat, method, options = self._recipe
-        if not isinstance(env, str):
+        env, _, _, repeat, _, options = self._recipe
+        if self._sent is None:  # once, so that workers see that it is the same model
             try:
-                pickled(env)
-            except Exception:
-                if getattr(env, "spec", None) is None:
+                self._sent = env if isinstance(env, str) else pickled(env)
+            except Exception:  # surfaces, locks, local functions, …
+                self._sent = getattr(env, "spec", None)
+                if self._sent is None:
                     raise
-                env = env.spec
-        seed = self.seed if seed is None else seed
-        return _rebuild, (env, seed, actions, repeat, method, options, self.initial_state)
+        settings = (self.seed, self.actions, repeat, self.method, self.access, self.initial_state)
+        return _rebuild, (self._sent, settings, options)
 
 
-def _rebuild(
-    env: Any, seed: Any, actions: Any, repeat: int, method: Any, options: Any, start: Any
-) -> GymnasiumModel:
+def _rebuild(sent: Any, settings: tuple[Any, ...], options: dict[str, Any]) -> GymnasiumModel:
+    """The model in another process; what was tried when it was made is not tried again."""
+    seed, actions, repeat, method, access, start = settings
+    env = pickle.loads(sent) if isinstance(sent, bytes) else sent  # noqa: S301  our own bytes
     model = GymnasiumModel(env, seed, actions, repeat, method, **options)
-    model.initial_state = start
+    model.access, model.initial_state = access, start
     return model
 
 

@@ -11,7 +11,8 @@ from platypoos.checks import check_count, check_discount, check_number, missing_
 from platypoos.errors import InvalidArgument
 from platypoos.models.base import Access, Transition
 
-_FORMS = ("successors", "max_successors", "step_batch", "function", "kernel", "compiled", "array")
+_FORMS = ("successors", "max_successors", "step_batch", "function", "kernel", "compiled", "array",
+          "calls_per_stream")  # fmt: skip
 
 
 class WrappedModel:
