@@ -13,6 +13,7 @@ import threading
 import traceback
 from collections import deque
 from collections.abc import Callable
+from concurrent.futures import CancelledError
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -247,20 +248,18 @@ class ExecutorSimulator(FunctionSimulator):
             futures += [self._submit(states, chunk) for chunk in chunks]
             for chunk, future in zip(chunks, futures, strict=True):
                 asked = [unit for _, some in chunk for unit in some]
+                answered: list[list[Step]]
                 try:
                     answered = future.result(self._timeout)
-                except ModelError:
-                    raise
+                except CancelledError:  # after a loss; these calls were not made
+                    answered = []
                 except Exception as error:  # noqa: BLE001  the worker, not the model
                     for other in futures:
                         other.cancel()
                     calls = sum(len(unit.actions) for unit in asked)
-                    lost += calls
-                    failure = Failure(
-                        self._lost(error, calls), "".join(traceback.format_exception(error))
-                    )
-                    answered = [[failure]]
-                    lost -= 1  # the failure stands for one of them
+                    trace = "".join(traceback.format_exception(error))
+                    answered = [[Failure(self._lost(error, calls), trace)]]
+                    lost += calls - 1  # the failure stands for one of them
                 results += answered + [[] for _ in asked[len(answered) :]]
         except BaseException:
             for future in futures:
