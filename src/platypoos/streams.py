@@ -11,6 +11,7 @@ WORD = 16
 """Bytes that say where a stream starts."""
 CALLS_PER_STREAM = 64
 """Calls of a Python model that share a stream, unless it declares ``calls_per_stream``."""
+_AHEAD = 256  # streams drawn beforehand
 _FEWEST = 8  # streams of a request, if it has as many calls: what workers can share
 
 
@@ -64,6 +65,7 @@ class Streams:
         self._fewest = _FEWEST if calls_per_stream is None else 1
         self._stream = Stream()
         self.rng = self._stream.rng
+        self._pool = b""
         self._words = b""
         self._next = 0
         self.units = 1
@@ -73,7 +75,10 @@ class Streams:
         """Start a request of so many units."""
         streams = min(units, max(-(-calls // self._calls_per_stream), self._fewest))
         self.units = -(-units // streams)
-        self._words = self._seeder.bytes(-(-units // self.units) * WORD)
+        needed = -(-units // self.units) * WORD
+        if len(self._pool) < needed:  # drawing bytes takes long, so many are drawn at once
+            self._pool += self._seeder.bytes(needed + _AHEAD * WORD)
+        self._words, self._pool = self._pool[:needed], self._pool[needed:]
         self._next = 0
 
     def words(self) -> list[bytes]:
