@@ -82,7 +82,9 @@ def plan(
     model: Any,
     state: Any = None,
     *,
-    budget: int,
+    budget: int | None = None,
+    deadline: float | None = None,
+    stop: Callable[[int], bool] | None = None,
     discount: float | None = None,
     planner: Planner | None = None,
     seed: Seed = None,
@@ -96,7 +98,11 @@ def plan(
         model: a :class:`~platypoos.Model`: wrap a function in ``FunctionModel``, a function over
             arrays in ``ArrayModel``, a compiled step in ``CompiledModel``.
         state: where to plan from; the model's initial state if left out.
-        budget: the most calls of the model to make, at least one per action.
+        budget: the most calls of the model to make, at least one per action; may be left out if
+            there is a deadline or ``stop``.
+        deadline: seconds to plan for; a plan may take one request longer. Without a budget,
+            Ctrl-C returns the best plan so far.
+        stop: called with the calls made so far; planning stops when it returns True.
         discount: γ, in [0, 1): the planner's, or the model's if it is made for one, or 0.95.
         planner: :class:`~platypoos.PlaTyPOOS` if left out.
         seed: an int, a ``SeedSequence`` or a ``Generator``; the same seed, the same plan.
@@ -115,6 +121,8 @@ def plan(
         model,
         state,
         budget=budget,
+        deadline=deadline,
+        stop=stop,
         seed=seed,
         access=access,
         executor=executor,
@@ -207,6 +215,7 @@ def control(
         )
 
     film = _start_film(model, current, render)
+    memory = chosen.remember()
     try:
         for step in range(steps):
             seeds = planning.spawn(1)[0]
@@ -218,8 +227,11 @@ def control(
                 access=access,
                 executor=executor,
                 timeout=timeout,
+                memory=memory,
             )
             current, reward, terminated = act(model, current, found.action, acting)
+            if memory is not None:
+                memory.observe(found.action, reward)
             actions.append(found.action)
             rewards.append(reward)
             states.append(current)

@@ -29,7 +29,8 @@ class Plan:
     """Estimated value of the recommended sequence."""
     calls: int
     """Calls of the model that were made, at most ``budget``."""
-    budget: int
+    budget: int | None
+    """None if there was a deadline only."""
     discount: float
     state: Any = field(repr=False)
     """The state that was planned for."""
@@ -42,6 +43,16 @@ class Plan:
     tree: Tree = field(repr=False)
     estimates: NDArray[np.float64] | None = field(default=None, repr=False)
     """The planner's own values of the first actions, if it has some."""
+    gap_interval: tuple[float, float] | None = field(default=None, repr=False)
+    """Where the lead over the best sequence with another first action lies, with 95 % confidence.
+
+    From fresh samples, which nothing was chosen by; None if there are none, or no noise.
+    """
+    enough: bool | None = None
+    """Whether more calls are unlikely to change the action, by the rounds so far.
+
+    The last three rounds agree, and the lead is beyond doubt. None if the planner cannot tell.
+    """
     reached: bool | None = None
     """Whether the accuracy that was asked for was reached within the budget; None if none was."""
 

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import pickle
+import sys
 from abc import ABC, abstractmethod
+from collections.abc import Callable, Hashable
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -77,6 +81,16 @@ def calls_made(sim: Any) -> int:
     return int(sim.calls)
 
 
+def is_due(sim: Any) -> bool:
+    """Whether a planner that can stop at any time should look at the clock."""
+    return bool(sim.due())
+
+
+def never() -> bool:
+    """A clock that never runs out."""
+    return False
+
+
 class Simulator(ABC):
     """The ledger of one plan with a Python model.
 
@@ -100,6 +114,11 @@ class Simulator(ABC):
         self.tree = tree
         self.root_state = state
         self.states: Any = []
+        self.due: Callable[[], bool] = never
+        self.key: Callable[[Any], Hashable] | None = None
+        """How states are told apart, for planners that share them…"""
+        self.homes: dict[Hashable, int] = {}
+        """…and the first node that led to each."""
         self._streams = Streams(rng, getattr(model, "calls_per_stream", None))
 
     def evaluate(self, tree: Tree, nodes: Nodes, repeats: Nodes) -> None:
@@ -157,6 +176,33 @@ class Simulator(ABC):
             rewards[: len(samples)] = samples
         return len(samples)
 
+    def allow(self, calls: int) -> None:
+        """Extend the budget by so many calls."""
+        self.budget += calls
+
+    @abstractmethod
+    def resize(self, tree: Tree) -> None:
+        """Go on with a copy of the tree that has more room."""
+
+    @abstractmethod
+    def put(self, node: int, state: Any) -> None:
+        """Let a node have a state that was not reached by a call."""
+
+    @abstractmethod
+    def keep(self, nodes: Nodes, tree: Tree) -> None:
+        """Go on with a tree that has these nodes only, in this order."""
+
+    @cached_property
+    def state_bytes(self) -> int:
+        """The size of a state, by that of the first, with its place in the table of states."""
+        state = self.root_state
+        if isinstance(state, np.ndarray):
+            return state.nbytes + 200
+        try:
+            return len(pickle.dumps(state)) + 200
+        except Exception:  # noqa: BLE001  whatever it is, it cannot be pickled
+            return sys.getsizeof(state) + 200
+
     def _kept(self, error: ModelError) -> ModelError:
         """The error, with what was learned before it."""
         error.calls = self.calls
@@ -193,6 +239,21 @@ class FunctionSimulator(Simulator):
         self._step = model.function if isinstance(model, FunctionModel) else model.step
         self.states = [None] * len(self.tree.parent)
         self.states[ROOT] = self.root_state
+
+    def resize(self, tree: Tree) -> None:
+        """Go on with a copy of the tree that has more room."""
+        capacity = len(tree.parent)
+        self.tree = tree
+        self.states += [None] * (capacity - len(self.states))
+
+    def put(self, node: int, state: Any) -> None:
+        """Let a node have a state that was not reached by a call."""
+        self.states[node] = state
+
+    def keep(self, nodes: Nodes, tree: Tree) -> None:
+        """Go on with a tree that has these nodes only, in this order."""
+        self.states = [self.states[node] for node in nodes.tolist()]
+        self.resize(tree)
 
     def _query(self, tree: Tree, nodes: Nodes, repeats: Nodes) -> None:
         step, states = self._step, self.states

@@ -28,6 +28,20 @@ class ArraySimulator(Simulator):
         self.states[ROOT] = root
         self.root_state = root
 
+    def resize(self, tree: Tree) -> None:
+        """Go on with a copy of the tree that has more room."""
+        self.keep(np.arange(len(self.states)), tree)
+
+    def put(self, node: int, state: Any) -> None:
+        """Let a node have a state that was not reached by a call."""
+        self.states[node] = check_state(state, self.states[ROOT])
+
+    def keep(self, nodes: Nodes, tree: Tree) -> None:
+        """Go on with a tree that has these nodes only, in this order."""
+        states = np.empty((len(tree.parent), *self.states.shape[1:]), self.states.dtype)
+        states[: len(nodes)] = self.states[nodes]
+        self.tree, self.states = tree, states
+
     def _query(self, tree: Tree, nodes: Nodes, repeats: Nodes) -> None:
         items = np.repeat(np.arange(len(nodes)), repeats)
         self._admit(len(items))

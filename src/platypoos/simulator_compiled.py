@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 from types import FunctionType
 from typing import Any, NamedTuple
 
@@ -18,13 +18,14 @@ from platypoos.checks import check_state
 from platypoos.errors import BudgetExceeded, InvalidArgument, ModelError, PlatypoosError
 from platypoos.models.base import Access
 from platypoos.models.compiled import CompiledModel
-from platypoos.simulator import Floats, Nodes, calls_made, evaluate, play
+from platypoos.simulator import Floats, Nodes, calls_made, evaluate, is_due, play
 from platypoos.tree import ROOT, TERMINAL, Tree
 
-CALLS, BUDGET, STATUS, STEP, NODE = 0, 1, 2, 3, 4
+CALLS, BUDGET, STATUS, STEP, NODE, PAUSE = 0, 1, 2, 3, 4, 5
 """Entries of ``Machine.ledger``."""
 FINE, OVER_BUDGET, BAD_REWARD, RANDOM_END = 0, 1, 2, 3
 """Values of ``Machine.ledger[STATUS]``."""
+NEVER = 1 << 62
 
 
 class Machine(NamedTuple):
@@ -34,7 +35,7 @@ class Machine(NamedTuple):
     params: Any
     rng: np.random.Generator
     states: NDArray[Any]  # [nodes + 2, state size] one state per node, and two to work with
-    ledger: NDArray[np.int64]  # calls, budget, status, step of the walk, node under evaluation
+    ledger: NDArray[np.int64]  # calls, budget, status, step of the walk, node, pause
     last_reward: NDArray[np.float64]  # [1] the reward that was refused
     path: NDArray[np.int64]  # [depth] the nodes of a walk; empty if states can be restored
 
@@ -54,6 +55,7 @@ class CompiledSimulator:
         self.model = model
         self.tree = tree
         self.access = access
+        self.homes: dict[Hashable, int] = {}  # compiled planners have their own table
         root = model.initial_state
         if state is not root:
             root = check_state(state, root)
@@ -67,7 +69,7 @@ class CompiledSimulator:
             params=model.params,
             rng=rng,
             states=states,
-            ledger=np.array((0, budget, FINE, 0, 0)),
+            ledger=np.array((0, budget, FINE, 0, 0, NEVER)),
             last_reward=np.empty(1),
             path=np.empty(capacity if reset else 0, np.int64),
         )
@@ -76,6 +78,35 @@ class CompiledSimulator:
     def calls(self) -> int:
         """Calls made so far."""
         return int(self.machine.ledger[CALLS])
+
+    def allow(self, calls: int) -> None:
+        """Extend the budget by so many calls."""
+        self.machine.ledger[BUDGET] += calls
+
+    def pause_after(self, calls: int) -> None:
+        """Let planners that can stop at any time return after so many calls."""
+        self.machine.ledger[PAUSE] = min(NEVER, self.calls + calls)
+
+    def resize(self, tree: Tree) -> None:
+        """Go on with a copy of the tree that has more room."""
+        self.keep(np.arange(len(self.machine.states) - 2), tree)
+
+    def put(self, node: int, state: Any) -> None:
+        """Let a node have a state that was not reached by a call."""
+        self.machine.states[node] = check_state(state, self.model.initial_state)
+
+    def keep(self, nodes: Nodes, tree: Tree) -> None:
+        """Go on with a tree that has these nodes only, in this order."""
+        before = self.machine.states
+        states = np.empty((len(tree.parent) + 2, before.shape[1]), before.dtype)
+        states[: len(nodes)] = before[nodes]
+        self.tree = tree
+        self.machine = self.machine._replace(states=states)
+
+    @property
+    def state_bytes(self) -> int:
+        """The size of a state."""
+        return int(self.machine.states[ROOT].nbytes)
 
     def run(self, driver: Driver, args: tuple[Any, ...]) -> Any:
         """Run a planner's driver in machine code; the model's failures become our errors."""
@@ -209,6 +240,14 @@ def _evaluate_compiled(sim: Any, tree: Any, nodes: Any, repeats: Any) -> Any:  #
 def _play_compiled(sim: Any, tree: Any, path: Any, rewards: Any) -> Any:  # noqa: ARG001
     def implementation(sim: Any, tree: Any, path: Any, rewards: Any) -> Any:
         return play_path(sim, tree, path, rewards)
+
+    return implementation
+
+
+@overload(is_due)
+def _is_due_compiled(sim: Any) -> Any:  # noqa: ARG001
+    def implementation(sim: Any) -> Any:
+        return sim.ledger[CALLS] >= sim.ledger[PAUSE]
 
     return implementation
 

@@ -7,7 +7,7 @@ share this tree: Numba reads the named tuple as it is.
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -82,6 +82,22 @@ def make_tree(capacity: int) -> Tree:
     pulls, reward, value, parent, action, depth, p_index, flags = arrays
     size = np.empty(1, np.int64)
     return Tree(parent, action, depth, pulls, reward, value, p_index, flags, size)
+
+
+def grown(tree: Tree, capacity: int) -> Tree:
+    """A copy with room for so many nodes."""
+    larger = make_tree(capacity)
+    copy_nodes(tree, larger, np.arange(tree.num_nodes))
+    return larger
+
+
+def copy_nodes(tree: Tree, target: Tree, nodes: NDArray[np.int64]) -> None:
+    """Let another tree consist of these nodes, in this order; their parents keep their numbers."""
+    sources: Any = tree[:-1]
+    targets: Any = target[:-1]
+    for array, copy in zip(sources, targets, strict=True):
+        copy[: len(nodes)] = array[nodes]
+    target.size[0] = len(nodes)
 
 
 @jitable

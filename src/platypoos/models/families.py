@@ -262,6 +262,17 @@ class MiniGrid(Keeper):
                 self._duplicate(cell, things)
         return attributes, cells, [(thing, dict(vars(thing))) for thing in things.values()]
 
+    def key(self, snapshot: Any) -> Any:
+        """The agent, what it carries, and all things; not the clock, on which rewards depend."""
+        if self.wrappers:
+            return None
+        attributes, cells, things = snapshot
+        carried = attributes.get("carrying")
+        where = [(i, id(cell)) for i, cell in enumerate(cells) if cell is not None]
+        states = [(id(thing), repr(sorted(state.items(), key=str))) for thing, state in things]
+        agent = (tuple(attributes["agent_pos"]), int(attributes["agent_dir"]), id(carried))
+        return (*agent, *where, *states)
+
     def restore_core(self, snapshot: Any) -> None:
         attributes, cells, things = snapshot
         unused: dict[int, Any] = {}

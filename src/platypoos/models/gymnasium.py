@@ -201,6 +201,10 @@ class GymnasiumModel:
         listed = self._table[state][self.actions[action]]
         return [(float(p), int(s), float(r), bool(e)) for p, s, r, e in listed]
 
+    def key(self, state: Any) -> Any:
+        """What tells states apart, for planners that share them; None if nothing does."""
+        return state if hasattr(self, "successors") else self.keeper.key(state)
+
     def save(self) -> Any:
         """The state the environment is in now, to plan from: ``plan(model, model.save(), …)``."""
         if isinstance(self.keeper, ReplayKeeper) and not isinstance(self._recipe[0], str):

@@ -133,6 +133,10 @@ class Keeper:
             return self.save_core(), [_wrapper_state(wrapper) for wrapper in self.wrappers]
         return self.save_core()
 
+    def key(self, snapshot: Any) -> Any:  # noqa: ARG002
+        """What tells a saved state from others, for planners that share states; None if nothing."""
+        return None
+
     def current(self) -> Any:
         """The state that the environment which was passed is in."""
         return self.save()

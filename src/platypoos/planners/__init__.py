@@ -5,6 +5,7 @@ from __future__ import annotations
 from platypoos.planners.bai_mcts import BAIMCTS
 from platypoos.planners.base import Planner
 from platypoos.planners.brue import BRUE
+from platypoos.planners.graph import GraphPlaTyPOOS
 from platypoos.planners.hoo import HOO
 from platypoos.planners.kl_olop import KLOLOP
 from platypoos.planners.olop import OLOP
@@ -34,6 +35,7 @@ __all__ = [
     "OPMDP",
     "SOO",
     "UCT",
+    "GraphPlaTyPOOS",
     "OneStep",
     "PlaTyPOOS",
     "Planner",
@@ -50,6 +52,7 @@ __all__ = [
 ]
 
 _ALL: tuple[type[Planner], ...] = (
+    GraphPlaTyPOOS,
     PlaTyPOOS,
     SequOOL,
     StroquOOL,

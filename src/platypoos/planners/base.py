@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import time
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, ClassVar, NamedTuple
@@ -43,6 +45,11 @@ class Task(NamedTuple):
     rng: np.random.Generator
     executor: Any = None
     timeout: float | None = None
+    deadline: float | None = None
+    stop: Any = None
+    started: float = 0.0
+    open_ended: bool = False
+    memory: Any = None
 
     def begin(self, capacity: int) -> tuple[Ledger, Tree]:
         """A ledger and a tree with room for so many nodes."""
@@ -76,15 +83,24 @@ class Planner(ABC):
     access: ClassVar[tuple[Access, ...]] = (Access.RESTORE, Access.RESET)
     """How it can use a simulator."""
 
+    anytime: ClassVar[bool] = False
+    """Whether it can plan without a budget, until a deadline."""
+
     def __post_init__(self) -> None:
         object.__setattr__(self, "discount", check_discount(self.discount))
+
+    def remember(self) -> Any:
+        """Something to pass to ``plan_from`` step after step of an episode; None if it forgets."""
+        return None
 
     def plan(
         self,
         model: Any,
         state: Any = None,
         *,
-        budget: int,
+        budget: int | None,
+        deadline: float | None = None,
+        stop: Callable[[int], bool] | None = None,
         seed: Seed = None,
         access: Access | str | None = None,
         executor: Any = None,
@@ -95,7 +111,12 @@ class Planner(ABC):
         Args:
             model: a :class:`~platypoos.Model`.
             state: where to plan from; the model's initial state if left out.
-            budget: the most calls of the model to make, at least one per action.
+            budget: the most calls of the model to make, at least one per action. None, with a
+                deadline or ``stop``, for planners that are ``anytime``.
+            deadline: seconds to plan for. It is looked at between requests, so a plan may take
+                one request longer. With it, Ctrl-C returns the best plan so far if there is no
+                budget; if there is, the ``KeyboardInterrupt`` has it as its ``plan``.
+            stop: called with the calls made so far; planning stops when it returns True.
             seed: an int, a ``SeedSequence`` or a ``Generator``; the same seed, the same plan.
             access: RESTORE or RESET; what the model declares if left out.
             executor: with the interface of ``concurrent.futures.Executor``, to spread the calls
@@ -107,6 +128,8 @@ class Planner(ABC):
             model,
             start,
             budget=budget,
+            deadline=deadline,
+            stop=stop,
             seed=seed,
             access=access,
             executor=executor,
@@ -118,26 +141,52 @@ class Planner(ABC):
         model: Any,
         state: Any,
         *,
-        budget: int,
+        budget: int | None,
+        deadline: float | None = None,
+        stop: Callable[[int], bool] | None = None,
         seed: Seed = None,
         access: Access | str | None = None,
         executor: Any = None,
         timeout: float | None = None,
+        memory: Any = None,
     ) -> Plan:
         """As ``plan``, but any state is taken as it is, ``None`` included."""
+        started = time.perf_counter()
         initial_state(model)  # is it a model at all?
         num_actions = check_num_actions(model.num_actions)
+        self._check_clock(budget, deadline, stop)
         task = Task(
             model=model,
             state=state,
-            budget=check_budget(budget, num_actions),
+            budget=0 if budget is None else check_budget(budget, num_actions),
             num_actions=num_actions,
             access=access_of(model, access),
             rng=make_generator(seed),
             executor=check_executor(executor, model),
             timeout=None if timeout is None else check_number("timeout", timeout, above=0.0),
+            deadline=deadline,
+            stop=stop,
+            started=started,
+            open_ended=budget is None,
+            memory=memory,
         )
         return self._plan(task)
+
+    def _check_clock(
+        self, budget: int | None, deadline: float | None, stop: Callable[[int], bool] | None
+    ) -> None:
+        timed = deadline is not None or stop is not None
+        if timed and not self.anytime:
+            raise InvalidArgument(
+                f"{type(self).__name__} plans for a budget; deadline and stop are for planners "
+                "that can stop at any time, such as GraphPlaTyPOOS"
+            )
+        if budget is None and not timed:
+            raise InvalidArgument("give a budget, or a deadline in seconds, or stop")
+        if deadline is not None:
+            check_number("deadline", deadline, above=0.0)
+        if stop is not None and not callable(stop):
+            raise InvalidArgument(f"stop must be a function of the calls made, got {stop!r}")
 
     @abstractmethod
     def _plan(self, task: Task) -> Plan:

@@ -1,0 +1,157 @@
+"""Which nodes of a tree lead to the same state: sequences that meet there share its samples."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from platypoos._jit import borrowed, jit, overload
+from platypoos.errors import InvalidArgument
+from platypoos.simulator_compiled import CompiledSimulator
+from platypoos.tree import ROOT
+
+Key = Callable[[Any], Hashable]
+NONE = -1
+
+
+class Graph(NamedTuple):
+    """The states behind the nodes of a tree.
+
+    A state is named after its home, the first node that led to it. Only homes have children.
+    """
+
+    home: NDArray[np.int32]  # [capacity] the home of the state that the node leads to
+    child: NDArray[np.int32]  # [capacity] a home's first child, and the others follow; or NONE
+    table: NDArray[np.int32]  # [slots] homes by the hash of their state; compiled models only
+    bits: NDArray[Any]  # [capacity + 2, words] the states' memory; compiled models only
+
+
+def make_graph(capacity: int, sim: Any) -> Graph:
+    """A graph that knows the root only."""
+    graph = _arrays(capacity, sim)
+    graph.home[ROOT] = ROOT
+    if isinstance(sim, CompiledSimulator):
+        link_rows(graph, np.zeros(1, np.int64))
+    elif sim.key is not None:
+        sim.homes[sim.key(sim.states[ROOT])] = ROOT
+    return graph
+
+
+def grown(graph: Graph, capacity: int, sim: Any, size: int) -> Graph:
+    """The same graph with more room, after the ledger's was made larger."""
+    larger = _arrays(capacity, sim)
+    larger.home[:size] = graph.home[:size]
+    larger.child[:size] = graph.child[:size]
+    if len(larger.table):
+        homes = np.flatnonzero(larger.home[:size] == np.arange(size))
+        link_rows(larger, homes)
+    return larger
+
+
+def _arrays(capacity: int, sim: Any) -> Graph:
+    table = np.empty(0, np.int32)
+    bits = np.empty((0, 1), np.uint8)
+    if isinstance(sim, CompiledSimulator):
+        table = np.full(1 << (2 * capacity - 1).bit_length(), NONE, np.int32)
+        states = sim.machine.states
+        wide = states.shape[1] * states.itemsize % 8 == 0
+        bits = states.view(np.uint64 if wide else np.uint8)
+    child = np.full(capacity, NONE, np.int32)
+    return Graph(np.empty(capacity, np.int32), child, table, bits)
+
+
+def key_of(model: Any, state: Any) -> Key | None:
+    """How to tell the states of a model apart; None if they cannot be.
+
+    The model's own ``key(state)`` if it has one (None for a state means that there is no way),
+    else the state itself if it can be hashed, or the contents of an array.
+
+    >>> key_of(None, (1, 2))((1, 2))
+    (1, 2)
+    """
+    own = getattr(model, "key", None)
+    if callable(own):
+        return None if own(state) is None else own
+    if isinstance(state, np.ndarray | np.generic):
+        return None if np.asarray(state).dtype.hasobject else _contents
+    try:
+        hash(state)
+    except TypeError:
+        return None
+    return _itself
+
+
+def _contents(state: Any) -> Hashable:
+    return np.asarray(state).tobytes()
+
+
+def _itself(state: Any) -> Hashable:
+    if isinstance(state, np.ndarray):
+        return _contents(state)
+    return state  # type: ignore[no-any-return]
+
+
+def link(sim: Any, graph: Graph, nodes: NDArray[np.int64]) -> None:
+    """Find the homes of nodes that have just been evaluated for the first time."""
+    if sim.key is None:
+        graph.home[nodes] = nodes
+        return
+    key, states, find = sim.key, sim.states, sim.homes.setdefault
+    try:
+        graph.home[nodes] = [find(key(states[node]), node) for node in nodes.tolist()]
+    except TypeError as error:
+        raise InvalidArgument(
+            f"states must all have a key that can be hashed, or none: {error}; give the model "
+            "key(state), which may return None for its initial state"
+        ) from error
+
+
+@overload(link)
+def _link_compiled(sim: Any, graph: Any, nodes: Any) -> Any:  # noqa: ARG001
+    def implementation(sim: Any, graph: Any, nodes: Any) -> Any:  # noqa: ARG001
+        link_rows(graph, nodes)
+
+    return implementation
+
+
+@jit
+def link_rows(graph: Graph, nodes: NDArray[np.int64]) -> None:
+    """Find homes by the memory of the states."""
+    graph = borrowed(graph)
+    table, bits = graph.table, graph.bits
+    mask = np.uint64(len(table) - 1)
+    words = bits.shape[1]
+    for i in range(len(nodes)):
+        node = nodes[i]
+        h = np.uint64(0x9E3779B97F4A7C15)
+        for w in range(words):
+            h = (h ^ np.uint64(bits[node, w])) * np.uint64(0xBF58476D1CE4E5B9)
+            h ^= h >> np.uint64(29)
+        slot = h & mask
+        home = node
+        while table[slot] != NONE:
+            other = table[slot]
+            same = True
+            for w in range(words):
+                if bits[other, w] != bits[node, w]:
+                    same = False
+                    break
+            if same:
+                home = other
+                break
+            slot = (slot + np.uint64(1)) & mask
+        if home == node:
+            table[slot] = node
+        graph.home[node] = home
+
+
+def find_home(sim: Any, graph: Graph, node: int) -> None:
+    """Find the home of one node."""
+    nodes = np.array([node])
+    if isinstance(sim, CompiledSimulator):
+        link_rows(graph, nodes)
+    else:
+        link(sim, graph, nodes)
