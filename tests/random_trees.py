@@ -38,7 +38,11 @@ CONTENDERS = {
     "one-step": pp.OneStep,
     "random": pp.Random,
 }
-PLANNERS: dict[str, Callable[[float], pp.Planner]] = {**LAYERED, **CONTENDERS}
+PLANNERS: dict[str, Callable[[float], pp.Planner]] = {
+    **LAYERED,
+    **CONTENDERS,
+    "graph": pp.GraphPlaTyPOOS,
+}
 """Every planner, made from a discount; the ranges they are told fit rewards in [0, 1]."""
 THINKING = {name: make for name, make in PLANNERS.items() if name != "random"}
 """Those that make calls."""

@@ -264,7 +264,7 @@ def test_ctrl_c(after):
 @pytest.mark.parametrize(
     ("options", "says"),
     [
-        ({"budget": None}, "a budget, or a deadline"),
+        ({"budget": None}, "take a deadline"),
         ({"budget": None, "deadline": 0.0}, "deadline"),
         ({"budget": None, "deadline": -1.0}, "deadline"),
         ({"budget": None, "stop": 5}, "stop must be a function"),

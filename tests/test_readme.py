@@ -10,7 +10,7 @@ README = (Path(__file__).parent.parent / "README.md").read_text()
 
 def test_every_block_runs(tmp_path, monkeypatch, capsys):
     blocks = re.findall(r"```python\n(.*?)```", README, re.DOTALL)
-    assert len(blocks) == 6
+    assert len(blocks) == 7
     names: dict[str, object] = {}
     exec(blocks[0], names)  # noqa: S102
     plan = names["plan"]

@@ -182,7 +182,10 @@ class Planner(ABC):
                 "that can stop at any time, such as GraphPlaTyPOOS"
             )
         if budget is None and not timed:
-            raise InvalidArgument("give a budget, or a deadline in seconds, or stop")
+            raise InvalidArgument(
+                "budget must be a whole number of at least the number of actions, got None; "
+                "planners that can stop at any time take a deadline in seconds, or stop, instead"
+            )
         if deadline is not None:
             check_number("deadline", deadline, above=0.0)
         if stop is not None and not callable(stop):
