@@ -45,7 +45,7 @@ class Memory:
         if thinker is not None and not self._go_on(thinker, task.state):
             thinker = None
         if thinker is None:
-            thinker = Thinker(task, discount, floor)
+            thinker = Thinker(task, discount, floor, self.cap)
             self._residuals.clear()
         self._fit(thinker)
         self.thinker, self._expected = thinker, None
@@ -82,7 +82,7 @@ class Memory:
 
     def _fit(self, thinker: Thinker) -> None:
         states = thinker.tree.num_nodes
-        while thinker.nbytes > self.cap and states > 1:
+        while 2 * thinker.nbytes > self.cap and states > 1:  # leave room for a plan
             states //= 2
             thinker.forget(states)
 

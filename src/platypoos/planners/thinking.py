@@ -66,8 +66,10 @@ class Decision(NamedTuple):
 class Thinker:
     """A search that can be continued: with more calls, or from a state that it has reached."""
 
-    def __init__(self, task: Task, discount: float, reward_floor: float) -> None:
-        self.task, self.discount, self.reward_floor = task, discount, reward_floor
+    def __init__(
+        self, task: Task, discount: float, reward_floor: float, cap: float = math.inf
+    ) -> None:
+        self.task, self.discount, self.reward_floor, self.cap = task, discount, reward_floor, cap
         capacity = max(FIRST_ROOM, 1 + 2 * task.num_actions)
         self.sim: Ledger
         self.sim, self.tree = task.begin(capacity)
@@ -188,8 +190,15 @@ class Thinker:
             self._status = run_round(
                 sim, self.tree, self.graph, self.entries, self.search, limit, self.tie_seed
             )
-            if self._status == TREE_FULL:
-                self.make_room(4 * len(self.tree.parent))
+            spent = bool(self.search.place[SPENT])
+            crowded = 2 * self.nbytes > self.cap
+            if self._status == TREE_FULL and crowded and not spent:
+                self.search.place[SPENT] = 1  # go on with the states there are
+            elif self._status == ENTRIES_FULL and crowded and self.search.place[SIZE] > 1:
+                self._status, self.search.place[SPENT] = DONE, 1
+                return True
+            elif self._status == TREE_FULL:
+                self.make_room(2 * len(self.tree.parent))
             elif self._status == ENTRIES_FULL:
                 self._more_entries()
             elif self._status != PAUSED:
@@ -201,7 +210,7 @@ class Thinker:
         """Let the search begin in another state, known or not."""
         self.task = self.task._replace(state=state)
         if self.tree.num_nodes == len(self.tree.parent):
-            self.make_room(4 * len(self.tree.parent))
+            self.make_room(2 * len(self.tree.parent))
         node = self.tree.num_nodes
         self.sim.put(node, state)
         find_home(self.sim, self.graph, node)
@@ -289,7 +298,7 @@ class Thinker:
         self.search = self._make_search(len(self.search.nodes), capacity)
 
     def _more_entries(self) -> None:
-        room = 4 * len(self.entries.node)
+        room = 2 * len(self.entries.node)
         size = int(self.search.place[SIZE])
         self.entries = grown_entries(self.entries, room, size)
         self.search = self._make_search(room, len(self.search.stamp))
