@@ -197,6 +197,12 @@ def explain(found: Plan, labels: Sequence[str]) -> str:
         f"best sequence: {sequence}{more} ({len(found.actions)} steps)",
         f"depth reached: {found.depth}, calls used: {found.calls} of {found.budget}",
     ]
+    if found.gap_interval is not None:
+        low, high = found.gap_interval
+        lines.append(f"its lead by fresh samples: {low:.6g} to {high:.6g} (95 %)")
+    if found.enough is not None:
+        likely = "are unlikely to" if found.enough else "may"
+        lines.append(f"more calls {likely} change the decision")
     if found.reached is not None:
         within = "reached" if found.reached else "not reached"
         lines.append(f"the accuracy asked for was {within} within {found.budget} calls")
@@ -221,6 +227,8 @@ def _as_json(
         "value": number(found.value),
         "action_values": [number(value) for value in found.action_values.tolist()],
         "gap": number(found.gap),
+        "gap_interval": found.gap_interval,
+        "enough": found.enough,
         "depth": found.depth,
         "calls": found.calls,
         "budget": found.budget,
