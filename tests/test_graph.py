@@ -196,7 +196,7 @@ def test_keys():
 
     shared = graph(0.9).plan(Keyed(), budget=200, seed=0)
     assert shared.calls <= 5 * 2 + 64
-    assert shared.action == plan.action
+    assert shared.value > plan.value
 
 
 def test_a_key_that_fails_says_what_to_do():

@@ -48,6 +48,8 @@ from platypoos.simulator import calls_made, evaluate, is_due
 from platypoos.simulator_compiled import Driver
 from platypoos.tree import NODE_BITS, TERMINAL, Tree, ticket
 
+NEW = np.uint64(1 << 63)
+
 
 @Driver
 def run_round(
@@ -128,13 +130,16 @@ def open_layer(
             if search.stamp[home] != layer:
                 search.stamp[home] = layer
                 search.best[home] = i
-            elif entries.value[i] > entries.value[search.best[home]]:
-                search.best[home] = i
+            else:
+                best = search.best[home]
+                lead = entries.value[i] - entries.value[best]
+                if lead > 0.0 or (lead == 0.0 and ticket(tie_seed, i) > ticket(tie_seed, best)):
+                    search.best[home] = i
         for i in range(begin, end):
             node = entries.node[i]
             if tree.flags[node] & TERMINAL == 0 and search.best[graph.home[node]] == i:
                 search.keys[waiting] = entries.value[i]
-                search.pool[waiting] = ticket(tie_seed, i)
+                search.pool[waiting] = urgency(graph, node, ticket(tie_seed, i))
                 waiting += np.uint64(1)
         evaluations = max(1, math.ceil((1 << p) * weight / 4.0))
         if evaluations > most or (spent and p == 0):
@@ -165,7 +170,8 @@ def open_layer(
             search.repeats[taken - 1] = evaluations
         for k in range(kept):
             search.keys[waiting] = entries.value[search.fresh[k]]
-            search.pool[waiting] = ticket(tie_seed, search.fresh[k])
+            i = search.fresh[k]
+            search.pool[waiting] = urgency(graph, entries.node[i], ticket(tie_seed, i))
             waiting += np.uint64(1)
     if is_left_out(tree, graph, entries, search, layer, h, taken):
         if taken == room:
@@ -182,6 +188,14 @@ def open_layer(
         return DONE
     place[OPENED] = taken
     return write_request(tree, graph, entries, search, calls_left)
+
+
+@jitable
+def urgency(graph: Graph, node: int, chance: np.uint64) -> np.uint64:
+    """A ticket that wins ties against those of states whose actions are known already."""
+    if graph.child[graph.home[node]] == NONE:
+        return chance | NEW
+    return chance & ~NEW
 
 
 @jitable
