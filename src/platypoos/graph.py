@@ -32,11 +32,7 @@ class Graph(NamedTuple):
 def make_graph(capacity: int, sim: Any) -> Graph:
     """A graph that knows the root only."""
     graph = _arrays(capacity, sim)
-    graph.home[ROOT] = ROOT
-    if isinstance(sim, CompiledSimulator):
-        link_rows(graph, np.zeros(1, np.int64))
-    elif sim.key is not None:
-        sim.homes[sim.key(sim.states[ROOT])] = ROOT
+    find_home(sim, graph, ROOT)
     return graph
 
 
@@ -66,7 +62,7 @@ def _arrays(capacity: int, sim: Any) -> Graph:
 def key_of(model: Any, state: Any) -> Key | None:
     """How to tell the states of a model apart; None if they cannot be.
 
-    The model's own ``key(state)`` if it has one (None for a state means that there is no way),
+    The model's own ``key(state)`` if it has one (a state whose key is None meets no other),
     else the state itself if it can be hashed, or the contents of an array.
 
     >>> key_of(None, (1, 2))((1, 2))
@@ -101,11 +97,13 @@ def link(sim: Any, graph: Graph, nodes: NDArray[np.int64]) -> None:
         return
     key, states, find = sim.key, sim.states, sim.homes.setdefault
     try:
-        graph.home[nodes] = [find(key(states[node]), node) for node in nodes.tolist()]
+        for node in nodes.tolist():
+            name = key(states[node])
+            graph.home[node] = node if name is None else find(name, node)
     except TypeError as error:
         raise InvalidArgument(
             f"states must all have a key that can be hashed, or none: {error}; give the model "
-            "key(state), which may return None for its initial state"
+            "key(state), which may return None"
         ) from error
 
 

@@ -181,10 +181,6 @@ class Simulator(ABC):
         self.budget += calls
 
     @abstractmethod
-    def resize(self, tree: Tree) -> None:
-        """Go on with a copy of the tree that has more room."""
-
-    @abstractmethod
     def put(self, node: int, state: Any) -> None:
         """Let a node have a state that was not reached by a call."""
 
@@ -240,20 +236,15 @@ class FunctionSimulator(Simulator):
         self.states = [None] * len(self.tree.parent)
         self.states[ROOT] = self.root_state
 
-    def resize(self, tree: Tree) -> None:
-        """Go on with a copy of the tree that has more room."""
-        capacity = len(tree.parent)
-        self.tree = tree
-        self.states += [None] * (capacity - len(self.states))
-
     def put(self, node: int, state: Any) -> None:
         """Let a node have a state that was not reached by a call."""
         self.states[node] = state
 
     def keep(self, nodes: Nodes, tree: Tree) -> None:
         """Go on with a tree that has these nodes only, in this order."""
+        self.tree = tree
         self.states = [self.states[node] for node in nodes.tolist()]
-        self.resize(tree)
+        self.states += [None] * (len(tree.parent) - len(nodes))
 
     def _query(self, tree: Tree, nodes: Nodes, repeats: Nodes) -> None:
         step, states = self._step, self.states

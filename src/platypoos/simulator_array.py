@@ -28,10 +28,6 @@ class ArraySimulator(Simulator):
         self.states[ROOT] = root
         self.root_state = root
 
-    def resize(self, tree: Tree) -> None:
-        """Go on with a copy of the tree that has more room."""
-        self.keep(np.arange(len(self.states)), tree)
-
     def put(self, node: int, state: Any) -> None:
         """Let a node have a state that was not reached by a call."""
         self.states[node] = check_state(state, self.states[ROOT])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable
+from collections.abc import Callable
 from types import FunctionType
 from typing import Any, NamedTuple
 
@@ -55,7 +55,6 @@ class CompiledSimulator:
         self.model = model
         self.tree = tree
         self.access = access
-        self.homes: dict[Hashable, int] = {}  # compiled planners have their own table
         root = model.initial_state
         if state is not root:
             root = check_state(state, root)
@@ -85,11 +84,7 @@ class CompiledSimulator:
 
     def pause_after(self, calls: int) -> None:
         """Let planners that can stop at any time return after so many calls."""
-        self.machine.ledger[PAUSE] = min(NEVER, self.calls + calls)
-
-    def resize(self, tree: Tree) -> None:
-        """Go on with a copy of the tree that has more room."""
-        self.keep(np.arange(len(self.machine.states) - 2), tree)
+        self.machine.ledger[PAUSE] = self.calls + calls
 
     def put(self, node: int, state: Any) -> None:
         """Let a node have a state that was not reached by a call."""

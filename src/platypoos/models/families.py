@@ -263,15 +263,20 @@ class MiniGrid(Keeper):
         return attributes, cells, [(thing, dict(vars(thing))) for thing in things.values()]
 
     def key(self, snapshot: Any) -> Any:
-        """The agent, what it carries, and all things; not the clock, on which rewards depend."""
-        if self.wrappers:
+        """The agent and all things; not the clock, on which rewards depend a little."""
+        if self.wrappers or hasattr(self.core, "instrs"):  # instructions remember what was done
             return None
         attributes, cells, things = snapshot
-        carried = attributes.get("carrying")
-        where = [(i, id(cell)) for i, cell in enumerate(cells) if cell is not None]
-        states = [(id(thing), repr(sorted(state.items(), key=str))) for thing, state in things]
-        agent = (tuple(attributes["agent_pos"]), int(attributes["agent_dir"]), id(carried))
-        return (*agent, *where, *states)
+        saved = {id(thing): state for thing, state in things}
+
+        def described(value: Any) -> str:  # things change later: as they were saved
+            if id(value) in saved:
+                return str([(k, described(v)) for k, v in sorted(saved[id(value)].items())])
+            return str(value)
+
+        carried = described(attributes["carrying"])
+        where = ((i, described(cell)) for i, cell in enumerate(cells) if id(cell) in saved)
+        return (*attributes["agent_pos"], attributes["agent_dir"], carried, *where)
 
     def restore_core(self, snapshot: Any) -> None:
         attributes, cells, things = snapshot

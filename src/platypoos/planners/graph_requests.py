@@ -121,11 +121,11 @@ def ask(tree: Tree, graph: Graph, search: Search, home: int, evaluations: int, a
     quiet = search.noise[DEGREES] > 0.0 and search.noise[SQUARES] == 0.0
     for node in range(first, first + search.num_actions):
         pulls = tree.pulls[node]
-        if quiet and pulls == 0:
-            evaluations = 1  # a second sample tells of noise if it comes later
-        if pulls < evaluations:
+        # A second sample tells of noise only if it comes later.
+        wanted = 1 if quiet and pulls == 0 else evaluations
+        if pulls < wanted:
             search.nodes[asked] = node
-            search.keys[asked] = evaluations - pulls
+            search.keys[asked] = wanted - pulls
             asked += 1
     return asked
 

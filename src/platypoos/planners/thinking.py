@@ -82,8 +82,8 @@ class Thinker:
         self._allowed = task.budget
         self.h_max = 1.0
         depth = horizon(discount)
-        self._pinned = np.full(depth + 2, NONE, np.int32)
         self._power = discount ** np.arange(depth + 1, dtype=np.float64)
+        self._pinned = np.full(depth + 2, NONE, np.int32)
         self.entries, self._last = make_entries(capacity), make_entries(capacity)
         self.search = self._make_search(capacity, capacity)
         self._ballots: dict[int, Ballot] = {}
@@ -111,9 +111,7 @@ class Thinker:
             pool=np.empty(room, np.uint64),
             stamp=np.zeros(capacity, np.int64),
             best=np.empty(capacity, np.int32),
-            pinned=np.full(len(self._power) + 1, NONE, np.int32)
-            if before is None
-            else before.pinned,
+            pinned=self._pinned,
             power=self._power,
             num_actions=self.task.num_actions,
             gamma=self.discount,
@@ -274,7 +272,9 @@ class Thinker:
         for (_, new), first in zip(queue, children, strict=True):
             child[new] = first
         self.graph = grown(graph._replace(home=new_home, child=child), capacity, self.sim, size)
-        self.sim.homes = {key: known[home] for key, home in self.sim.homes.items() if home in known}
+        if not isinstance(self.sim, CompiledSimulator):
+            homes_before = self.sim.homes.items()
+            self.sim.homes = {key: known[home] for key, home in homes_before if home in known}
         pinned = self.search.pinned
         pinned[:] = [known.get(int(home), NONE) for home in pinned]
         self.root = 0
@@ -293,7 +293,7 @@ class Thinker:
     def make_room(self, capacity: int) -> None:
         """More nodes."""
         self.tree = grown_tree(self.tree, capacity)
-        self.sim.resize(self.tree)
+        self.sim.keep(np.arange(self.tree.num_nodes), self.tree)
         self.graph = grown(self.graph, capacity, self.sim, self.tree.num_nodes)
         self.search = self._make_search(len(self.search.nodes), capacity)
 
