@@ -79,8 +79,7 @@ def test_without_noise_it_finds_the_best_action(num_actions):
         problem = pp.problems.Garnet(5, num_actions, seed=seed)
         plan = graph(0.8).plan(problem, budget=60, seed=seed)
         assert pp.simple_regret(problem, plan) < 1e-12
-        best = problem.action_values(0, 0.8).max()
-        assert plan.value == pytest.approx(best, abs=0.1 * best)
+        assert plan.action_values == pytest.approx(problem.action_values(0, 0.8), rel=1e-9)
 
 
 def test_every_state_and_action_is_sampled_once_if_there_is_no_noise():
@@ -88,7 +87,7 @@ def test_every_state_and_action_is_sampled_once_if_there_is_no_noise():
     plan = graph(0.9).plan(problem, budget=10_000, seed=0)
     assert plan.calls <= 20 * 4 + 64  # and a few a second time, to look for noise
     assert plan.enough
-    assert plan.value == pytest.approx(problem.action_values(0, 0.9).max(), rel=1e-3)
+    assert plan.value == pytest.approx(problem.action_values(0, 0.9).max(), rel=1e-9)
 
 
 def test_noise_that_shows_late_is_found():
@@ -103,7 +102,8 @@ def test_noise_that_shows_late_is_found():
         thinker = thinker_for(model, 4_000, seed, 0.5)
         thinker.think(4_000, never)
         assert not thinker.noiseless
-        right += thinker.decision.tree.actions(thinker.decision.node)[0] == 0
+        decision = thinker.decide()
+        right += decision.tree.actions(decision.node)[0] == 0
     assert right >= 15  # 20 by chance would give 10; seeds 0 … 19
 
 
@@ -247,7 +247,7 @@ def test_ctrl_c(after):
         return chain.step(state, action, rng)
 
     model = pp.FunctionModel(step, num_actions=2, initial_state=(0, 0))
-    if after < 10:  # nothing is known yet
+    if after == 1:  # nothing is known yet
         with pytest.raises(KeyboardInterrupt):
             graph().plan(model, budget=None, deadline=60, seed=0)
         return
@@ -313,7 +313,7 @@ def test_memory_is_worth_having():
 
 @pytest.mark.parametrize("kind", ["python", "array", "compiled"])
 def test_memory_stays_under_its_cap(kind):
-    cap = 600_000
+    cap = 400_000
     model = pp.problems.SwitchChain(noise=1.0)
     model = model if kind == "python" else getattr(model, kind)()
     planner, memory = graph(memory=cap), Memory(cap)

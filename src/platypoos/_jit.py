@@ -44,6 +44,8 @@ def jit(function: F) -> F:
     cache_file = getattr(dispatcher._cache, "_cache_file", None)
     if cache_file is not None:
         cache_file._source_stamp = _package_stamp()
+        # Numba reads on only if this is the same: an old index may name types that are gone.
+        cache_file._version = f"{cache_file._version} {_package_stamp()}"
     return dispatcher  # type: ignore[no-any-return]
 
 

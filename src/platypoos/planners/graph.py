@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from platypoos.checks import check_floor
 from platypoos.errors import InvalidArgument
 from platypoos.models.base import Access
 from platypoos.plan import Plan
 from platypoos.planners.base import Planner, Task
+from platypoos.planners.graph_entries import ANSWER
 from platypoos.planners.layered import run_schedule
 from platypoos.planners.memory import Memory
 from platypoos.planners.platypoos import PlaTyPOOS
@@ -95,8 +96,7 @@ class GraphPlaTyPOOS(Planner):
         try:
             think(thinker, task)
         except KeyboardInterrupt as error:
-            thinker.conclude()
-            if thinker.decision is None:
+            if not thinker.can_decide:
                 raise
             if not task.open_ended:
                 error.plan = made(thinker, task, before)  # type: ignore[attr-defined]
@@ -134,19 +134,20 @@ class Clock:
 
 def made(thinker: Thinker, task: Task, calls_before: int) -> Plan:
     """What the search recommends, as a plan."""
-    decision: Any = thinker.decision
+    decision = thinker.decide()
     return Plan(
-        action=decision.tree.actions(decision.node)[0],
-        value=decision.value,
+        action=int(thinker.search.place[ANSWER]),
+        value=float(decision.action_values[thinker.search.place[ANSWER]]),
         calls=thinker.sim.calls - calls_before,
         budget=None if task.open_ended else task.budget,
         discount=thinker.discount,
         state=task.state,
         num_actions=task.num_actions,
         node=decision.node,
-        p_index=decision.p_index,
+        p_index=0,
         reward_floor=decision.floor,
         tree=decision.tree,
+        estimates=decision.action_values,
         gap_interval=decision.gap,
         enough=decision.enough,
     )

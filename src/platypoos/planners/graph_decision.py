@@ -1,284 +1,300 @@
-"""Which sequence of a round to recommend: the candidates of Figure 3 on the graph of states.
+"""What a graph planner does between its rounds and after them: decide, and make sure.
 
-As ``validation.py``, with two differences: the best sequence that begins with another action is a
-candidate too, and the samples of the cross-validation are also looked at by themselves. Nothing
-was chosen by them, so they tell without favour how far the best is ahead.
+The best sequence and the best that begins with another action are told apart by further samples,
+each step as often as it counts in the lead of one over the other. Nothing was chosen by the last
+of these samples, so they tell without favour how far the best is ahead.
 """
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
-
 import numpy as np
-from numpy.typing import NDArray
 
-from platypoos._jit import borrowed, jit, jitable
-from platypoos.graph import NONE
+from platypoos._jit import borrowed, inlined, jit, jitable
+from platypoos.graph import NONE, Graph
 from platypoos.planners.graph_entries import (
+    AGREED,
+    ANSWER,
     ASKED,
+    BEGAN,
+    CUT,
     DEGREES,
+    EXPLORING,
+    FINISHED,
+    FRESH,
+    H_BEFORE,
+    H_MAX,
+    HOME,
+    LAYER,
+    LIMIT,
     LOOKS,
+    MADE,
+    PART,
+    PATH_END,
+    PATH_SIZE,
+    PHASE,
+    REACH,
     REPEATS,
+    SIZE,
     SQUARES,
-    Entries,
+    STAMP,
+    VALIDATING,
     Search,
 )
-from platypoos.planners.graph_requests import learn
-from platypoos.simulator import calls_made, evaluate
-from platypoos.simulator_compiled import Driver
-from platypoos.tree import TERMINAL, Tree, ticket
+from platypoos.planners.graph_requests import is_quiet, learn
+from platypoos.planners.graph_solve import solve
+from platypoos.tree import TERMINAL, Tree
 
-Ints = NDArray[np.int64]
-Floats = NDArray[np.float64]
-
-
-class Ballot(NamedTuple):
-    """Scratch memory of a decision, as compiled code reads it."""
-
-    candidates: Ints  # [p_max + 2] for each p an entry, and the best with another first action
-    best: Floats  # [p_max + 2] their values
-    tickets: NDArray[np.uint64]  # [p_max + 2]
-    first: NDArray[np.int32]  # [room] the first action of each entry
-    by_action: Ints  # [K] the best entry for each first action
-    weights: Floats  # [room] of the steps of the cross-validation
-    result: Floats  # [5] value, floor, fresh gap and its variance, whether there is one
+GAP, GAP_VARIANCE, HAS_GAP = 1, 2, 3
+"""Entries of ``Search.result``, after FLOOR."""
+RESERVE, PARTS = 0.3, 8
+"""So large a share of the calls is kept to make sure, and spent in so many parts: what they tell
+may make another sequence the best, which is then to be made sure of."""
 
 
-VALUE, FLOOR, GAP, GAP_VARIANCE, HAS_GAP = 0, 1, 2, 3, 4
-
-
-def make_ballot(levels: int, room: int, num_actions: int) -> Ballot:
-    """Room for the candidates of so many p."""
-    return Ballot(
-        candidates=np.empty(levels + 1, np.int64),
-        best=np.empty(levels + 1),
-        tickets=np.empty(levels + 1, np.uint64),
-        first=np.empty(room, np.int32),
-        by_action=np.empty(num_actions, np.int64),
-        weights=np.empty(room),
-        result=np.zeros(5),
-    )
-
-
-@Driver
-def decide(
-    sim: Any,
-    tree: Tree,
-    entries: Entries,
-    size: int,
-    search: Search,
-    ballot: Ballot,
-    limit: int,
-    given_floor: float,
-    tie_seed: int,
-) -> int:
-    """Find candidates, cross-validate them with what is left, return the best one's entry."""
-    nodes, repeats = search.nodes, search.repeats
-    asked = elect(
-        tree, entries, size, search, ballot, limit - calls_made(sim), given_floor, tie_seed
-    )
-    if asked > 0 and not evaluate(sim, tree, nodes[:asked], repeats[:asked]):
-        return NONE
-    return judge(tree, entries, search, ballot)
-
-
-@jitable
-def reward_floor(tree: Tree, entries: Entries, size: int, search: Search, given: float) -> float:
-    """The reward that unseen steps are counted at; see ``validation.py``."""
-    if not np.isnan(given):
-        return given
-    floor, least = np.inf, np.inf
-    ended = False
-    entries.value[0] = 0.0
-    for i in range(1, size):
-        node = entries.node[i]
-        weight = search.power[entries.depth[i] - 1]
-        entries.value[i] = entries.value[entries.parent[i]] + weight * tree.reward[node]
-        steps = (1.0 - weight * search.gamma) / (1.0 - search.gamma)
-        least = min(least, entries.value[i] / steps)
-        floor = min(floor, tree.reward[node])
-        ended = ended or tree.flags[node] & TERMINAL != 0
-    return min(least, 0.0) if ended else floor
+@inlined
+def explore_until(search: Search) -> int:
+    """The number of calls that rounds may reach; the rest is kept to make sure."""
+    limit, began = search.place[LIMIT], search.place[BEGAN]
+    if is_quiet(search):
+        return int(limit)
+    kept = int(RESERVE * (limit - began))
+    return int(max(limit - kept, min(limit, began + search.num_actions)))
 
 
 @jit
-def elect(
-    tree: Tree,
-    entries: Entries,
-    size: int,
-    search: Search,
-    ballot: Ballot,
-    calls_left: int,
-    given_floor: float,
-    tie_seed: int,
-) -> int:
-    """The candidates, and the request that cross-validates them; returns its length."""
-    tree, entries = borrowed(tree), borrowed(entries)
-    floor = reward_floor(tree, entries, size, search, given_floor)
-    ballot.result[FLOOR] = floor
-    candidates, best, tickets = ballot.candidates, ballot.best, ballot.tickets
-    first, by_action = ballot.first, ballot.by_action
-    levels = len(candidates) - 1
-    for p in range(levels + 1):
-        candidates[p] = NONE
-        best[p] = -np.inf
-        tickets[p] = np.uint64(0)
-    for action in range(len(by_action)):
-        by_action[action] = NONE
-    gamma = search.gamma
-    entries.value[0] = 0.0
-    for i in range(1, size):
-        node, parent = entries.node[i], entries.parent[i]
-        weight = search.power[entries.depth[i] - 1]
-        value = entries.value[parent] + weight * (tree.reward[node] - floor)
-        if tree.flags[node] & TERMINAL:  # absorbing with reward 0 for ever, and that is certain
-            value -= weight * gamma * floor / (1.0 - gamma)
-        entries.value[i] = value
-        first[i] = tree.action[node] if parent == 0 else first[parent]
-        p = entries.p_index[i]
-        entry = ticket(tie_seed, i)
-        if value > best[p] or (value == best[p] and entry > tickets[p]):
-            candidates[p], best[p], tickets[p] = i, value, entry
-        rival = by_action[first[i]]
-        if rival == NONE or value > entries.value[rival]:
-            by_action[first[i]] = i
-    for p in range(levels - 2, -1, -1):
-        if best[p + 1] > best[p] or (best[p + 1] == best[p] and tickets[p + 1] > tickets[p]):
-            candidates[p], best[p], tickets[p] = candidates[p + 1], best[p + 1], tickets[p + 1]
-    for action in range(len(by_action)):  # the best that begins otherwise
-        rival = by_action[action]
-        if rival != NONE and action != first[candidates[0]] and entries.value[rival] > best[levels]:
-            candidates[levels], best[levels] = rival, entries.value[rival]
-    return write_validation(tree, entries, search, ballot, calls_left)
+def end_round(
+    tree: Tree, graph: Graph, search: Search, calls: int, given_floor: float, tie_seed: int
+) -> None:
+    """Decide by what is known now, and choose the next round's h_max, or that there is none."""
+    tree, graph, search = borrowed(tree), borrowed(graph), borrowed(search)
+    place = search.place
+    decide(tree, graph, search, given_floor, tie_seed)
+    h, made = place[H_MAX], calls - place[MADE]
+    idle = made == 0 and (is_quiet(search) or h >= place[LIMIT] - place[BEGAN])
+    left = explore_until(search) - calls
+    if idle or left <= 0 or place[CUT]:
+        place[PHASE], place[PART] = VALIDATING, 0
+        return
+    after = (2.0 if h < place[REACH] else 4.0) * h  # from there on, only samples are added
+    if made > 0:
+        after = min(after, h + (h - place[H_BEFORE]) * left / made)
+    if h < 3 and search.noise[DEGREES] > 0.0:  # the first rounds only look for noise
+        after = max(after, float((place[LIMIT] - place[BEGAN]) // (32 * search.num_actions)))
+    place[H_BEFORE], place[H_MAX] = h, max(int(after), h + 1 + h // 16)
+    begin_round(search, calls)
 
 
 @jitable
-def write_validation(
-    tree: Tree, entries: Entries, search: Search, ballot: Ballot, calls_left: int
-) -> int:
-    """Divide the calls among the steps of the candidates, by (t+1)·γ^(2t)."""
-    search.place[ASKED] = 0
-    if search.noise[DEGREES] > 0.0 and search.noise[SQUARES] == 0.0:  # another look for noise
-        calls_left = min(calls_left, max(0, LOOKS - int(search.noise[REPEATS])))
-    if calls_left <= 0:
-        return 0
-    candidates = ballot.candidates
-    steps = 0
-    total = 0.0
-    for p in range(len(candidates)):
-        i = candidates[p]
-        if i == NONE or (p > 0 and i == candidates[p - 1]):
-            continue
-        while entries.parent[i] != NONE:
-            if steps == len(search.nodes):
+def begin_round(search: Search, calls: int) -> None:
+    """The next call of ``open_layer`` starts at the root."""
+    place = search.place
+    place[LAYER], place[SIZE], place[MADE] = 0, 0, calls
+
+
+@jit
+def decide(tree: Tree, graph: Graph, search: Search, given_floor: float, tie_seed: int) -> None:
+    """Solve what is known; count how often in a row the answer was the same."""
+    tree, graph, search = borrowed(tree), borrowed(graph), borrowed(search)
+    place = search.place
+    if graph.child[place[HOME]] == NONE:
+        return
+    answer = tree.action[solve(tree, graph, search, given_floor, tie_seed)]
+    place[AGREED] = place[AGREED] + 1 if answer == place[ANSWER] else 1
+    place[ANSWER] = answer
+
+
+@inlined
+def rival(search: Search) -> int:
+    """The best other first action, or NONE."""
+    best = NONE
+    for action in range(search.num_actions):
+        if action != search.place[ANSWER] and (
+            best == NONE or search.action_values[action] > search.action_values[best]
+        ):
+            best = action
+    return best
+
+
+@jitable
+def follow(tree: Tree, graph: Graph, search: Search, action: int, sign: float, count: int) -> int:
+    """Add the steps of a first action's best sequence to the request, by their weights."""
+    tree, graph, search = borrowed(tree), borrowed(graph), borrowed(search)
+    seen = search.place[STAMP]
+    node = graph.child[search.place[HOME]] + action
+    for t in range(search.place[REACH]):
+        if tree.pulls[node] == 0:
+            break
+        if search.stamp[node] != seen:
+            search.stamp[node] = seen
+            search.share[node] = 0.0
+            if count == len(search.nodes):
                 break
-            t = entries.depth[i] - 1
-            weight = (t + 1) * search.power[t] ** 2
-            search.nodes[steps] = entries.node[i]
-            ballot.weights[steps] = weight
-            total += weight
-            steps += 1
-            i = entries.parent[i]
-    order = np.argsort(search.nodes[:steps], kind="mergesort")
-    nodes = search.nodes[:steps][order]
-    asked = 0
-    running = 0.0
-    given = 0
-    for k in range(steps):
-        running += ballot.weights[order[k]]
-        if k + 1 < steps and nodes[k + 1] == nodes[k]:
-            continue  # steps of several candidates, or of a loop
-        upto = calls_left if k + 1 == steps else int(calls_left * (running / total))
-        if upto > given:
-            node = nodes[k]
-            search.nodes[asked] = node
-            search.repeats[asked] = upto - given
-            search.before[asked] = tree.reward[node]
+            search.nodes[count] = node
+            count += 1
+        search.share[node] += sign * search.power[t]
+        home = graph.home[node]
+        if tree.flags[node] & TERMINAL or graph.child[home] == NONE:
+            break
+        node = search.choice[home]
+    return count
+
+
+@jit
+def write_validation(tree: Tree, graph: Graph, search: Search, calls: int) -> int:
+    """Samples that tell the best first action from its rival; returns the request's length.
+
+    Each step is brought to a number of samples that grows with its weight in the lead of the one
+    over the other: where the two go the same way, nothing is to be learned.
+    """
+    tree, graph, search = borrowed(tree), borrowed(graph), borrowed(search)
+    place = search.place
+    place[ASKED] = place[FRESH] = 0
+    left = place[LIMIT] - calls
+    if is_quiet(search):  # another look for noise
+        left = min(left, max(0, LOOKS - int(search.noise[REPEATS])))
+    elif place[PART] < PARTS - 1:
+        left = min(left, max(1, left // (PARTS - place[PART])))
+    other = rival(search)
+    place[STAMP] += 1
+    count = follow(tree, graph, search, place[ANSWER], 1.0, 0)
+    if other != NONE:
+        count = follow(tree, graph, search, other, -1.0, count)
+    if left <= 0 or count == 0:
+        return 0
+    nodes = search.nodes
+    nodes[:count].sort()
+    largest = 0.0
+    for k in range(count):
+        search.before[k] = abs(search.share[nodes[k]])
+        largest = max(largest, search.before[k])
+    if largest == 0.0:
+        return 0
+    level = samples_per_weight(tree, search, count, left)
+    asked, given, heaviest = 0, 0, 0
+    for k in range(count):
+        node = nodes[k]
+        more = max(0, int(level * search.before[k]) - tree.pulls[node])
+        if search.before[k] == largest:
+            heaviest = asked
+            more = max(more, 1)
+        if more > 0 and given + more <= left:
+            nodes[asked] = node
+            search.repeats[asked] = more
+            given += more
             asked += 1
-            given = upto
-    search.place[ASKED] = asked
+    if asked > 0 and given < left and place[PART] == PARTS - 1:
+        search.repeats[min(heaviest, asked - 1)] += left - given
+    for k in range(asked):
+        search.before[k] = tree.reward[nodes[k]]
+    place[ASKED] = asked
     return asked
 
 
+@jitable
+def samples_per_weight(tree: Tree, search: Search, count: int, calls: int) -> float:
+    """So many samples for each unit of weight, if steps with more keep them, cost the calls."""
+    tree, search = borrowed(tree), borrowed(search)
+    level = np.inf
+    while True:
+        weight, samples = 0.0, float(calls)
+        for k in range(count):
+            pulls = tree.pulls[search.nodes[k]]
+            if level * search.before[k] > pulls:
+                weight += search.before[k]
+                samples += pulls
+        if weight == 0.0 or samples / weight >= level:
+            return level
+        level = samples / weight
+
+
 @jit
-def judge(tree: Tree, entries: Entries, search: Search, ballot: Ballot) -> int:
-    """The candidate with the largest value, by all samples; ties go to the larger p."""
-    learn(tree, search)
-    candidates, result = ballot.candidates, ballot.result
-    floor, gamma = result[FLOOR], search.gamma
-    levels = len(candidates) - 1
-    chosen, best = np.int64(NONE), -np.inf
-    for k in range(levels + 1):
-        p = levels - 1 - k if k < levels else levels  # the other first action comes last
-        i = candidates[p]
-        if i == NONE:
-            continue
-        value = worth(tree, entries, search, i, floor)
-        if chosen == NONE or value > best:
-            chosen, best = i, value
-    result[VALUE] = best + floor / (1.0 - gamma)
-    rival, rival_best = np.int64(NONE), -np.inf
-    for p in range(levels + 1):
-        i = candidates[p]
-        if i != NONE and ballot.first[i] != ballot.first[chosen]:
-            value = worth(tree, entries, search, i, floor)
-            if value > rival_best:
-                rival, rival_best = i, value
-    result[HAS_GAP] = 0.0
-    if rival != NONE and search.place[ASKED] > 0:
-        compare(tree, entries, search, ballot, int(chosen), int(rival))
-    return chosen  # type: ignore[return-value]
-
-
-@jitable
-def worth(tree: Tree, entries: Entries, search: Search, i: int, floor: float) -> float:
-    """Σ γ^t (r̂ − f) along a sequence."""
-    value = 0.0
-    if tree.flags[entries.node[i]] & TERMINAL:
-        value = -floor / (1.0 - search.gamma)
-    while entries.parent[i] != NONE:
-        value = tree.reward[entries.node[i]] - floor + search.gamma * value
-        i = entries.parent[i]
-    return value
-
-
-@jitable
-def compare(
-    tree: Tree, entries: Entries, search: Search, ballot: Ballot, chosen: int, rival: int
+def judge(
+    tree: Tree, graph: Graph, search: Search, calls: int, given_floor: float, tie_seed: int
 ) -> None:
-    """How far one sequence is ahead of another, by the samples of the last request only."""
-    asked = search.place[ASKED]
-    floor, gamma = ballot.result[FLOOR], search.gamma
-    share = ballot.weights
+    """Learn from the request, and decide again."""
+    tree, graph, search = borrowed(tree), borrowed(graph), borrowed(search)
+    place = search.place
+    asked = place[ASKED]
+    was_quiet = is_quiet(search)
+    answer = place[ANSWER]
+    other = rival(search)
+    learn(tree, graph, search)
+    search.result[HAS_GAP] = 0.0
+    if asked > 0 and other != NONE:
+        compare(tree, graph, search)
+    agreed = place[AGREED]
+    decide(tree, graph, search, given_floor, tie_seed)
+    if place[ANSWER] == answer:
+        place[AGREED] = agreed
+    elif search.result[HAS_GAP]:
+        search.result[GAP] = -search.result[GAP]
+    place[PART] += 1
+    if was_quiet and not is_quiet(search) and calls < place[LIMIT]:
+        place[PHASE] = EXPLORING  # there is noise after all
+        begin_round(search, calls)
+    elif place[PART] >= PARTS or asked == 0 or is_quiet(search) or calls >= place[LIMIT]:
+        place[PHASE] = FINISHED
+
+
+@jitable
+def compare(tree: Tree, graph: Graph, search: Search) -> None:
+    """How far one sequence is ahead of the other, by the samples of the last request if it can be.
+
+    ``search.share`` has the weight of each step, from ``write_validation``.
+    """
+    tree, graph, search = borrowed(tree), borrowed(graph), borrowed(search)
+    noise, result, place = search.noise, search.result, search.place
+    rest = result[0] / (1.0 - search.gamma)
+    gap, variance = 0.0, 0.0
+    asked = place[ASKED]
     for k in range(asked):
-        share[k] = 0.0
-    gap = 0.0
-    missing = 0.0
-    for side in range(2):
-        i = chosen if side == 0 else rival
-        sign = 1.0 if side == 0 else -1.0
-        if tree.flags[entries.node[i]] & TERMINAL:
-            gap -= sign * search.power[entries.depth[i] - 1] * gamma * floor / (1.0 - gamma)
-        while entries.parent[i] != NONE:
-            node = entries.node[i]
-            weight = sign * search.power[entries.depth[i] - 1]
-            k = np.searchsorted(search.nodes[:asked], node)
-            if k < asked and search.nodes[k] == node:
-                share[k] += weight
-            else:  # it got no fresh sample
-                missing += weight * weight / tree.pulls[node]
-                gap += weight * tree.reward[node]
-            gap -= weight * floor
-            i = entries.parent[i]
-    variance = missing
-    for k in range(asked):
-        if share[k] != 0.0:
-            node, count = search.nodes[k], search.repeats[k]
-            pulls = tree.pulls[node]
-            fresh = (tree.reward[node] * pulls - search.before[k] * (pulls - count)) / count
-            gap += share[k] * fresh
-            variance += share[k] * share[k] / count
-    result = ballot.result
+        node, count = search.nodes[k], search.repeats[k]
+        pulls = tree.pulls[node]
+        fresh = (tree.reward[node] * pulls - search.before[k] * (pulls - count)) / count
+        gap += search.share[node] * fresh
+        variance += search.share[node] ** 2 / count
+        search.share[node] = 0.0
+    for side in range(2):  # the others, and how the sequences end
+        action = place[ANSWER] if side == 0 else rival(search)
+        node = graph.child[place[HOME]] + action
+        for t in range(place[REACH]):
+            if tree.pulls[node] == 0:
+                gap += (1.0 if side == 0 else -1.0) * search.power[t] * rest
+                break
+            gap += search.share[node] * tree.reward[node]
+            variance += search.share[node] ** 2 / tree.pulls[node]
+            search.share[node] = 0.0
+            home = graph.home[node]
+            if tree.flags[node] & TERMINAL:
+                break
+            if graph.child[home] == NONE:
+                if t + 1 < len(search.power):
+                    gap += (1.0 if side == 0 else -1.0) * search.power[t + 1] * rest
+                break
+            node = search.choice[home]
     result[GAP] = gap
-    result[GAP_VARIANCE] = variance * search.noise[SQUARES] / max(1.0, search.noise[DEGREES])
-    result[HAS_GAP] = 1.0 if search.noise[DEGREES] > 0.0 else 0.0
+    result[GAP_VARIANCE] = variance * noise[SQUARES] / max(1.0, noise[DEGREES])
+    result[HAS_GAP] = 1.0 if noise[DEGREES] > 0.0 else 0.0
+
+
+@jit
+def trace(tree: Tree, graph: Graph, search: Search) -> None:
+    """Write the best sequences of all first actions."""
+    tree, graph, search = borrowed(tree), borrowed(graph), borrowed(search)
+    place, path = search.place, search.path
+    size = 1
+    path[0, 0], path[1, 0], path[2, 0] = place[HOME], NONE, 0
+    for action in range(search.num_actions):
+        node = graph.child[place[HOME]] + action
+        parent = 0
+        for t in range(place[REACH]):
+            path[0, size], path[1, size], path[2, size] = node, parent, t + 1
+            parent = size
+            size += 1
+            home = graph.home[node]
+            if tree.pulls[node] == 0 or tree.flags[node] & TERMINAL or graph.child[home] == NONE:
+                break
+            node = search.choice[home]
+        if action == place[ANSWER]:
+            place[PATH_END] = parent
+    place[PATH_SIZE] = size

@@ -3,44 +3,62 @@
 from __future__ import annotations
 
 import math
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from platypoos.graph import NONE
+
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
 
-DONE, TREE_FULL, ENTRIES_FULL, PAUSED, FAILED, LACKING = 0, 1, 2, 3, 4, 5
+DONE, TREE_FULL, ENTRIES_FULL, PAUSED, FAILED = 0, 1, 2, 3, 4
 """How a visit to the search ends."""
-LAYER, START, SIZE, H_MAX, HOME, FRESH, OPENED, ASKED, STAMP, SPENT = 0, 1, 2, 3, 4, 5, 6, 7, 8, 9
-"""Entries of ``Search.place``. STAMP counts, so that ``Search.stamp`` never has to be cleared;
-SPENT tells that the round is finished with the samples there are, for want of calls."""
-SQUARES, DEGREES, SAMPLES, REPEATS = 0, 1, 2, 3
+LAYER, START, SIZE, H_MAX, HOME, FRESH, OPENED, ASKED, STAMP, ROUND = range(10)
+LIMIT, BEGAN, MADE, CUT, PHASE, PART, AGREED, ANSWER, DEEPEST, REACH = range(10, 20)
+PATH_SIZE, PATH_END, H_BEFORE, PENDING = 20, 21, 22, 23
+"""Entries of ``Search.place``: where the search is. STAMP counts, so that ``Search.stamp`` never
+has to be cleared. LIMIT and BEGAN are numbers of calls, MADE those made before the round; CUT
+tells that calls did not suffice; AGREED rounds in a row found ANSWER; steps from REACH on count
+less than NEGLIGIBLE. PATH_SIZE and PATH_END are of ``Search.path``.
+A request is PENDING when it was made and not yet taken in."""
+EXPLORING, VALIDATING, FINISHED = 0, 1, 2
+"""Values of ``Search.place[PHASE]``."""
+SQUARES, DEGREES, SAMPLES, REPEATS, KNOWN, SUM, SUM_SQUARES, SUM_INVERSE, ORIGIN, SEEN, MET = range(
+    11
+)
 """Entries of ``Search.noise``: squared moves of means, in units of one sample's variance, their
-number, all samples, and those of actions that had been sampled before."""
+number, all samples, and those of actions that had been sampled before. Of all means known: their
+number, their sum and that of their squares (less the first one's, the ORIGIN), and Σ 1/T. Of the
+successors seen: their number, and how many of them were known states."""
 LOOK_SHARE, LOOKS = 10, 64
 """While no noise was seen, a call in so many looks for it; and so many do before it is believed
 that nothing is left to learn."""
+NEGLIGIBLE = 1e-4
+"""With noise, sequences are followed until a step counts so little."""
+MOST_LEVELS = 64
 
 
 class Entries(NamedTuple):
     """The sequences of a round; the first is the empty one. A parent comes before its children."""
 
     node: NDArray[np.int32]  # [room] the last action's node of the tree
-    parent: NDArray[np.int32]  # [room]
-    depth: NDArray[np.int32]  # [room]
     p_index: NDArray[np.int16]  # [room]
     value: Floats  # [room] û
     doubt: Floats  # [room] Σ γ^2t / T: its variance, in units of the noise's
 
 
 class Search(NamedTuple):
-    """What a round works with, as compiled code reads it."""
+    """What a search works with, as compiled code reads it."""
 
-    place: Ints  # where the round is
+    place: Ints  # where it is
     noise: Floats  # what is known of the noise
-    group_end: Ints  # [p_max + 2] as ``layered.Course.group_end``
+    group_end: Ints  # [levels + 1] as ``layered.Course.group_end``
+    result: Floats  # [5] see ``graph_decision``
+    action_values: Floats  # [K]
+    path: Ints  # [3, size] the best sequences of all first actions: nodes, parents, depths
     opened: Ints  # [room] entries opened in a layer…
     opened_p: Ints  # [room] …and their p
     nodes: Ints  # [room] a request…
@@ -49,9 +67,13 @@ class Search(NamedTuple):
     fresh: Ints  # [room] nodes that it evaluates for the first time
     keys: Floats  # [room] the pool of entries that wait to be opened
     pool: NDArray[np.uint64]  # [room]
-    stamp: Ints  # [capacity] the last layer in which a state was seen…
+    stamp: Ints  # [capacity] when a state was last seen…
     best: NDArray[np.int32]  # [capacity] …and the best entry that leads to it there
-    pinned: NDArray[np.int32]  # [depth] the states along the best sequence so far, then NONE
+    opened_in: Ints  # [capacity] the round that opened a state
+    choice: NDArray[np.int32]  # [capacity] the node of a state's best action, or NONE
+    order: NDArray[np.int32]  # [capacity] known states, by their distance
+    stack: NDArray[np.int32]  # [capacity]
+    share: Floats  # [capacity] how much a node counts in the lead of one sequence over another
     power: Floats  # [depth] γ^t
     num_actions: int
     gamma: float
@@ -59,8 +81,7 @@ class Search(NamedTuple):
 
 def make_entries(room: int) -> Entries:
     """Room for so many."""
-    kinds = ("i4", "i4", "i4", "i2", "f8", "f8")
-    return Entries._make(np.empty(room, kind) for kind in kinds)
+    return Entries._make(np.empty(room, kind) for kind in ("i4", "i2", "f8", "f8"))
 
 
 def grown_entries(entries: Entries, room: int, size: int) -> Entries:
@@ -72,6 +93,76 @@ def grown_entries(entries: Entries, room: int, size: int) -> Entries:
     return larger  # type: ignore[no-any-return]
 
 
-def horizon(discount: float) -> int:
-    """The depth at which γ^h is lost in the rounding of a double."""
-    return 1 if discount == 0 else max(1, math.ceil(math.log(1e-16) / math.log(discount)))
+def make_search(room: int, capacity: int, num_actions: int, gamma: float) -> Search:
+    """Nothing is known yet. Room for so many entries and nodes."""
+    power = powers(gamma)
+    reach = min(len(power), 1 + horizon(gamma, NEGLIGIBLE))
+    search = with_room(
+        Search(
+            place=np.zeros(24, np.int64),
+            noise=np.zeros(11),
+            group_end=np.empty(MOST_LEVELS + 1, np.int64),
+            result=np.zeros(5),
+            action_values=np.empty(num_actions),
+            path=np.empty((3, 1 + reach * num_actions), np.int64),
+            power=power,
+            num_actions=num_actions,
+            gamma=gamma,
+            **dict.fromkeys(
+                (
+                    "opened",
+                    "opened_p",
+                    "nodes",
+                    "repeats",
+                    "before",
+                    "fresh",
+                    "keys",
+                    "pool",
+                    "stamp",
+                    "best",
+                    "opened_in",
+                    "choice",
+                    "order",
+                    "stack",
+                    "share",
+                )
+            ),  # type: ignore[arg-type]
+        ),
+        room,
+        capacity,
+    )
+    search.place[REACH] = reach
+    return search
+
+
+def with_room(search: Search, room: int, capacity: int) -> Search:
+    """The same search with fresh scratch memory."""
+    ints = [np.empty(room, np.int64) for _ in range(5)]
+    return search._replace(
+        opened=ints[0],
+        opened_p=ints[1],
+        nodes=ints[2],
+        repeats=ints[3],
+        fresh=ints[4],
+        before=np.empty(room),
+        keys=np.empty(room),
+        pool=np.empty(room, np.uint64),
+        stamp=np.zeros(capacity, np.int64),
+        best=np.empty(capacity, np.int32),
+        opened_in=np.zeros(capacity, np.int64),
+        choice=np.full(capacity, NONE, np.int32),
+        order=np.empty(capacity, np.int32),
+        stack=np.empty(capacity, np.int32),
+        share=np.empty(capacity),
+    )
+
+
+@lru_cache(8)
+def powers(gamma: float) -> Floats:
+    """γ^t, until it is lost in the rounding of a double."""
+    return np.asarray(gamma ** np.arange(horizon(gamma, 1e-16) + 1, dtype=np.float64))
+
+
+def horizon(discount: float, least: float) -> int:
+    """The depth at which γ^h has fallen to so little."""
+    return 1 if discount == 0 else max(1, math.ceil(math.log(least) / math.log(discount)))

@@ -1,4 +1,4 @@
-"""Which samples a layer lacks: requests, and how many evaluations are enough for the noise."""
+"""Which samples a layer lacks: requests, the noise, and how many evaluations are enough for it."""
 
 from __future__ import annotations
 
@@ -6,22 +6,27 @@ import math
 
 import numpy as np
 
-from platypoos._jit import jit, jitable
+from platypoos._jit import borrowed, inlined, jit, jitable
 from platypoos.graph import NONE, Graph
 from platypoos.planners.graph_entries import (
     ASKED,
+    CUT,
     DEGREES,
     FRESH,
     HOME,
-    LACKING,
+    KNOWN,
     LOOK_SHARE,
+    MET,
     OPENED,
+    ORIGIN,
     PAUSED,
     REPEATS,
     SAMPLES,
-    SPENT,
+    SEEN,
     SQUARES,
-    STAMP,
+    SUM,
+    SUM_INVERSE,
+    SUM_SQUARES,
     TREE_FULL,
     Entries,
     Search,
@@ -29,16 +34,10 @@ from platypoos.planners.graph_entries import (
 from platypoos.tree import Tree, set_node
 
 
-@jitable
-def has_samples(tree: Tree, graph: Graph, search: Search, home: int, evaluations: int) -> bool:
-    """Whether all actions of a state have been evaluated so often."""
-    first = graph.child[home]
-    if first == NONE:
-        return False
-    least = tree.pulls[first]
-    for node in range(first + 1, first + search.num_actions):
-        least = min(least, tree.pulls[node])
-    return bool(least >= evaluations)
+@inlined
+def is_quiet(search: Search) -> bool:
+    """Whether no two samples of an action have ever differed, among some that might have."""
+    return bool(search.noise[DEGREES] > 0.0 and search.noise[SQUARES] == 0.0)
 
 
 @jitable
@@ -48,16 +47,21 @@ def request_root(tree: Tree, graph: Graph, search: Search, h_max: int, calls_lef
     if graph.child[home] == NONE and tree.size[0] + search.num_actions > len(tree.parent):
         return TREE_FULL
     evaluations = h_max
-    if search.place[SPENT]:
-        evaluations = 1
-    elif graph.child[home] != NONE and search.noise[DEGREES] > 0 and search.noise[SQUARES] == 0.0:
+    if graph.child[home] != NONE and is_quiet(search):
         evaluations = min(h_max, quiet_evaluations(search))
+    if evaluations * search.num_actions > calls_left:
+        evaluations = max(1, calls_left // search.num_actions)
+    if graph.child[home] == NONE and calls_left < search.num_actions:
+        search.place[CUT] = 1
+        search.place[ASKED] = 0
+        search.place[OPENED] = 0
+        return PAUSED
     make_children(tree, graph, search, home)
-    asked = ask(tree, graph, search, home, evaluations, 0)
-    return settle(tree, search, asked, calls_left)
+    settle(tree, search, ask(tree, graph, search, home, evaluations, 0))
+    return PAUSED
 
 
-@jitable
+@inlined
 def quiet_evaluations(search: Search) -> int:
     """While no two samples of an action have ever differed: one, and now and then a second."""
     noise = search.noise
@@ -72,6 +76,7 @@ def enough_evaluations(entries: Entries, search: Search, start: int, end: int, h
     known from repeated samples. What is left for the true ones, if it is more than half, says how
     many evaluations make the noise as small as they are.
     """
+    entries, search = borrowed(entries), borrowed(search)
     squares, degrees = search.noise[SQUARES], search.noise[DEGREES]
     most = 1 << 40
     if degrees == 0.0:
@@ -100,7 +105,7 @@ def enough_evaluations(entries: Entries, search: Search, start: int, end: int, h
     return most
 
 
-@jitable
+@inlined
 def make_children(tree: Tree, graph: Graph, search: Search, home: int) -> None:
     """The nodes of a state's actions, if they are not there yet."""
     if graph.child[home] != NONE:
@@ -114,11 +119,11 @@ def make_children(tree: Tree, graph: Graph, search: Search, home: int) -> None:
     tree.size[0] = first + search.num_actions
 
 
-@jitable
+@inlined
 def ask(tree: Tree, graph: Graph, search: Search, home: int, evaluations: int, asked: int) -> int:
     """Bring the actions of a state to so many evaluations; returns the length of the request."""
     first = graph.child[home]
-    quiet = search.noise[DEGREES] > 0.0 and search.noise[SQUARES] == 0.0
+    quiet = is_quiet(search)
     for node in range(first, first + search.num_actions):
         pulls = tree.pulls[node]
         # A second sample tells of noise only if it comes later.
@@ -133,47 +138,39 @@ def ask(tree: Tree, graph: Graph, search: Search, home: int, evaluations: int, a
 @jitable
 def write_request(
     tree: Tree, graph: Graph, entries: Entries, search: Search, calls_left: int
-) -> int:
-    """What the opened entries lack; a state that is opened twice asks once."""
+) -> None:
+    """What the opened entries lack, as far as calls suffice."""
+    tree, graph = borrowed(tree), borrowed(graph)
+    entries, search = borrowed(entries), borrowed(search)
     place = search.place
-    place[STAMP] += 1
-    layer = place[STAMP]
     needed = 0
-    for k in range(place[OPENED]):  # does it fit?
-        home = graph.home[entries.node[search.opened[k]]]
-        if search.stamp[home] == layer:
-            continue
-        search.stamp[home] = layer
-        first = graph.child[home]
-        for action in range(search.num_actions):
-            pulls = 0 if first == NONE else tree.pulls[first + action]
-            needed += max(0, search.repeats[k] - pulls)
-    if needed > calls_left:
-        return LACKING
-    place[STAMP] += 1
-    layer = place[STAMP]
     asked = 0
     for k in range(place[OPENED]):
         home = graph.home[entries.node[search.opened[k]]]
-        if search.stamp[home] == layer:
-            continue
-        search.stamp[home] = layer
+        first = graph.child[home]
+        evaluations = search.repeats[k]
+        for action in range(search.num_actions):
+            pulls = 0 if first == NONE else tree.pulls[first + action]
+            needed += max(0, evaluations - pulls)
+        if needed > calls_left:
+            place[OPENED] = k
+            place[CUT] = 1
+            break
+    for k in range(place[OPENED]):
+        home = graph.home[entries.node[search.opened[k]]]
         make_children(tree, graph, search, home)
         asked = ask(tree, graph, search, home, search.repeats[k], asked)
-    return settle(tree, search, asked, calls_left)
+    settle(tree, search, asked)
 
 
 @jitable
-def settle(tree: Tree, search: Search, asked: int, calls_left: int) -> int:
-    """Sort the request, note what was known before it; PAUSED means: make it."""
-    needed = 0
+def settle(tree: Tree, search: Search, asked: int) -> None:
+    """Sort the request, note what was known before it."""
+    tree, search = borrowed(tree), borrowed(search)
     rising = True
-    for k in range(asked):
-        needed += int(search.keys[k])
-        if k > 0 and search.nodes[k] < search.nodes[k - 1]:
+    for k in range(1, asked):
+        if search.nodes[k] < search.nodes[k - 1]:
             rising = False
-    if needed > calls_left:
-        return LACKING
     if rising:
         for k in range(asked):
             search.repeats[k] = int(search.keys[k])
@@ -192,12 +189,12 @@ def settle(tree: Tree, search: Search, asked: int, calls_left: int) -> int:
             fresh += 1
     search.place[ASKED] = asked
     search.place[FRESH] = fresh
-    return PAUSED
 
 
 @jit
-def learn(tree: Tree, search: Search) -> None:
-    """What a request tells of the noise: how far the means moved."""
+def learn(tree: Tree, graph: Graph, search: Search) -> None:
+    """What a request tells: how far the means moved, and which states meet."""
+    tree, graph, search = borrowed(tree), borrowed(graph), borrowed(search)
     noise = search.noise
     for k in range(search.place[ASKED]):
         node = search.nodes[k]
@@ -205,8 +202,44 @@ def learn(tree: Tree, search: Search) -> None:
         pulls = tree.pulls[node]
         known = pulls - count
         noise[SAMPLES] += count
-        if known > 0:
-            moved = tree.reward[node] - search.before[k]
-            noise[SQUARES] += moved * moved * pulls * known / count
-            noise[DEGREES] += 1.0
-            noise[REPEATS] += count
+        if noise[KNOWN] == 0.0:
+            noise[ORIGIN] = tree.reward[node]
+        now = tree.reward[node] - noise[ORIGIN]
+        noise[SUM] += now
+        noise[SUM_SQUARES] += now * now
+        noise[SUM_INVERSE] += 1.0 / pulls
+        if known == 0:
+            noise[KNOWN] += 1.0
+            noise[SEEN] += 1.0
+            noise[MET] += graph.home[node] != node
+            continue
+        before = search.before[k] - noise[ORIGIN]
+        noise[SUM] -= before
+        noise[SUM_SQUARES] -= before * before
+        noise[SUM_INVERSE] -= 1.0 / known
+        moved = now - before
+        noise[SQUARES] += moved * moved * pulls * known / count
+        noise[DEGREES] += 1.0
+        noise[REPEATS] += count
+
+
+@jitable
+def believe(search: Search) -> tuple[float, float]:
+    """The mean of all mean rewards, and the noise's variance over theirs."""
+    noise = search.noise
+    count = noise[KNOWN]
+    if noise[SQUARES] == 0.0 or count < 2.0:
+        return 0.0, 0.0
+    variance = noise[SQUARES] / noise[DEGREES]
+    mean = noise[SUM] / count
+    total = max(0.0, noise[SUM_SQUARES] / count - mean * mean)
+    true = max(0.0, total - variance * noise[SUM_INVERSE] / count)
+    true += 3.0 * math.sqrt(2.0 / count) * total  # it may well be so much more
+    return noise[ORIGIN] + mean, variance / max(true, 1e-300)
+
+
+@inlined
+def shrunk(tree: Tree, node: int, belief: tuple[float, float]) -> float:
+    """A mean reward, drawn to the mean of all as far as noise makes it unsure."""
+    mean = float(tree.reward[node])
+    return belief[0] + (mean - belief[0]) / (1.0 + belief[1] / float(tree.pulls[node]))

@@ -2,9 +2,10 @@
 
 A round goes down layer by layer as the published planner does. Its entries are sequences of
 actions; a sequence ends in a state, and its last action is a node of the tree that holds the
-samples, shared by all sequences through it. Of the sequences that meet in a state at one depth,
-only the best is opened. All numbers that a round reads or leaves are in arrays, so that it can be
-left at any layer, to look at the clock or to make room, and entered again.
+samples, shared by all sequences through it. Of the sequences that meet in a state, only the first
+that is chosen is opened, and of those of one length the best. All numbers that a round reads or
+leaves are in arrays, so that it can be left at any layer, to look at the clock or to make room,
+and entered again.
 """
 
 from __future__ import annotations
@@ -14,33 +15,50 @@ from typing import Any
 
 import numpy as np
 
-from platypoos._jit import borrowed, jit, jitable
+from platypoos._jit import borrowed, inlined, jit
 from platypoos.graph import NONE, Graph, link
+from platypoos.planners.graph_decision import (
+    end_round,
+    explore_until,
+    judge,
+    trace,
+    write_validation,
+)
 from platypoos.planners.graph_entries import (
     ASKED,
+    CUT,
+    DEEPEST,
     DONE,
     ENTRIES_FULL,
+    EXPLORING,
     FAILED,
     FRESH,
     H_MAX,
     HOME,
-    LACKING,
     LAYER,
+    MET,
     OPENED,
     PAUSED,
+    PENDING,
+    PHASE,
+    REACH,
+    ROUND,
+    SEEN,
     SIZE,
-    SPENT,
     STAMP,
     START,
     TREE_FULL,
+    VALIDATING,
     Entries,
     Search,
 )
 from platypoos.planners.graph_requests import (
+    believe,
     enough_evaluations,
-    has_samples,
+    is_quiet,
     learn,
     request_root,
+    shrunk,
     write_request,
 )
 from platypoos.planners.layered import move_best_to_end
@@ -49,137 +67,170 @@ from platypoos.simulator_compiled import Driver
 from platypoos.tree import NODE_BITS, TERMINAL, Tree, ticket
 
 NEW = np.uint64(1 << 63)
+TAKEN = -2
+"""In place of a state's best entry: it is opened in this layer."""
+FEW = 0.1
+"""Where at most so many successors are states known before, sequences hardly ever meet."""
 
 
 @Driver
-def run_round(
+def search_on(
     sim: Any,
     tree: Tree,
     graph: Graph,
     entries: Entries,
     search: Search,
-    limit: int,
+    given_floor: float,
     tie_seed: int,
 ) -> int:
-    """Go on with the round until it is done, or the budget, the time or the room ends."""
+    """Go on with the search until it is done, or the time or the room ends."""
+    tree, graph = borrowed(tree), borrowed(graph)
+    entries, search = borrowed(entries), borrowed(search)
     nodes, repeats, fresh, place = search.nodes, search.repeats, search.fresh, search.place
     while True:
-        left = limit - calls_made(sim)
-        status = open_layer(tree, graph, entries, search, left, tie_seed)
-        if status == LACKING:  # finish with the samples there are
-            place[SPENT] = 1
-            status = open_layer(tree, graph, entries, search, left, tie_seed)
+        status = advance(tree, graph, entries, search, calls_made(sim), given_floor, tie_seed)
         if status != PAUSED:
             return status
-        asked = place[ASKED]
-        if asked > 0 and not evaluate(sim, tree, nodes[:asked], repeats[:asked]):
+        asked, new = place[ASKED], place[FRESH]
+        if not evaluate(sim, tree, nodes[:asked], repeats[:asked]):
             return FAILED
-        if place[FRESH] > 0:
-            link(sim, graph, fresh[: place[FRESH]])
-        extend(tree, graph, entries, search)
+        place[PENDING] = 1
+        if new > 0:
+            link(sim, graph, fresh[:new])
         if is_due(sim):
             return PAUSED
 
 
 @jit
+def advance(
+    tree: Tree,
+    graph: Graph,
+    entries: Entries,
+    search: Search,
+    calls: int,
+    given_floor: float,
+    tie_seed: int,
+) -> int:
+    """Take in the last request, and go on to the next; PAUSED means: make it.
+
+    Python is entered for requests only: many layers lack no samples.
+    """
+    tree, graph = borrowed(tree), borrowed(graph)
+    entries, search = borrowed(entries), borrowed(search)
+    place = search.place
+    while True:
+        if place[PENDING]:
+            place[PENDING] = 0
+            if place[PHASE] == EXPLORING:
+                extend(tree, graph, entries, search)
+            else:
+                judge(tree, graph, search, calls, given_floor, tie_seed)
+        if place[PHASE] == EXPLORING:
+            status = open_layer(tree, graph, entries, search, calls, tie_seed)
+            if status == DONE:
+                end_round(tree, graph, search, calls, given_floor, tie_seed)
+                continue
+            if status != PAUSED:
+                return int(status)
+        elif place[PHASE] == VALIDATING:
+            write_validation(tree, graph, search, calls)
+        else:
+            trace(tree, graph, search)
+            return DONE
+        if place[ASKED] > 0:
+            return PAUSED
+        place[PENDING] = 1
+
+
+@jit
 def open_layer(
-    tree: Tree, graph: Graph, entries: Entries, search: Search, calls_left: int, tie_seed: int
+    tree: Tree, graph: Graph, entries: Entries, search: Search, calls: int, tie_seed: int
 ) -> int:
     """Choose what the deepest layer opens, and write the request for the samples it lacks.
 
     For p from p_max down to 0, of the entries of index ≥ p that are not open yet, the
-    ⌊h_max/(h·m)⌋ with the largest û are opened with m = ⌈2^p·γ^(2h)/4⌉ evaluations. Nothing is
-    changed but scratch memory until all of it is known to fit. When calls are LACKING, it is
-    asked again, for what is SPENT already.
+    ⌊h_max/(h·m)⌋ with the largest û are opened with m = ⌈2^p·γ^(2h)⌉ evaluations, or a quarter
+    of that where sequences meet. Nothing is changed but scratch memory until all of it is known
+    to fit.
     """
     tree, graph = borrowed(tree), borrowed(graph)
     entries, search = borrowed(entries), borrowed(search)
     place, group_end = search.place, search.group_end
+    calls_left = explore_until(search) - calls
     h, start, size, h_max = place[LAYER], place[START], place[SIZE], place[H_MAX]
-    p_max = len(group_end) - 2
+    p_max = 0
+    while h_max >> (p_max + 1):
+        p_max += 1
     place[STAMP] += 1
     layer = place[STAMP]
     place[ASKED] = place[FRESH] = place[OPENED] = 0
     if h == 0:
+        place[ROUND] += 1
+        place[CUT] = 0
         entries.node[0] = place[HOME]
-        entries.parent[0] = NONE
-        entries.depth[0] = 0
         entries.p_index[0] = p_max
         entries.value[0] = entries.doubt[0] = 0.0
         place[START], place[SIZE] = 0, 1
         search.opened[0], search.opened_p[0] = 0, p_max
+        search.opened_in[place[HOME]] = place[ROUND]
         place[OPENED] = 1
         return request_root(tree, graph, search, h_max, calls_left)
     share = h_max // h
-    if share == 0 or start == size or h >= len(search.power):
+    if share == 0 or start == size or h >= reach(search) or place[CUT]:
         return DONE
     most = enough_evaluations(entries, search, start, size, h)
-    spent = place[SPENT] != 0
     weight = search.power[h] * search.power[h]
+    if search.noise[MET] > FEW * search.noise[SEEN]:
+        weight /= 4.0
     waiting = np.uint64(0)
     taken = 0
     room = len(search.opened)
     wanted = 0
+    this_round = place[ROUND]
     for p in range(p_max, -1, -1):
         begin, end = group_end[p + 1], group_end[p]
         for i in range(begin, end):  # the best of those that meet in a state
             node = entries.node[i]
-            if tree.flags[node] & TERMINAL:
-                continue
             home = graph.home[node]
+            if tree.flags[node] & TERMINAL or search.opened_in[home] == this_round:
+                continue
             if search.stamp[home] != layer:
                 search.stamp[home] = layer
                 search.best[home] = i
-            else:
+            elif search.best[home] != TAKEN:
                 best = search.best[home]
                 lead = entries.value[i] - entries.value[best]
                 if lead > 0.0 or (lead == 0.0 and ticket(tie_seed, i) > ticket(tie_seed, best)):
                     search.best[home] = i
         for i in range(begin, end):
             node = entries.node[i]
-            if tree.flags[node] & TERMINAL == 0 and search.best[graph.home[node]] == i:
+            home = graph.home[node]
+            if tree.flags[node] & TERMINAL or search.opened_in[home] == this_round:
+                continue
+            if search.best[home] == i:
                 search.keys[waiting] = entries.value[i]
                 search.pool[waiting] = urgency(graph, node, ticket(tie_seed, i))
                 waiting += np.uint64(1)
-        evaluations = max(1, math.ceil((1 << p) * weight / 4.0))
-        if evaluations > most or (spent and p == 0):
-            evaluations = 1 if spent and p == 0 else most
+        evaluations = min(most, max(1, math.ceil((1 << p) * weight)))
         count = np.uint64(min(int(waiting), share // evaluations))
         if count == 0:
             continue
         if count < waiting:
             move_best_to_end(search.keys, search.pool, waiting, count)
-        kept = 0  # they wait for a smaller p
         for _ in range(count):
             waiting -= np.uint64(1)
             i = int(search.pool[waiting] & NODE_BITS)
             home = graph.home[entries.node[i]]
             if search.best[home] != i:  # a better one has come with a smaller p
                 continue
-            if spent and not has_samples(tree, graph, search, home, evaluations):
-                search.fresh[kept] = i
-                kept += 1
-                continue
             if taken == room:
                 return ENTRIES_FULL
+            search.best[home] = TAKEN
             search.opened[taken] = i
             search.opened_p[taken] = p
+            search.repeats[taken] = evaluations
             taken += 1
-            if graph.child[home] == NONE:
-                wanted += 1
-            search.repeats[taken - 1] = evaluations
-        for k in range(kept):
-            search.keys[waiting] = entries.value[search.fresh[k]]
-            i = search.fresh[k]
-            search.pool[waiting] = urgency(graph, entries.node[i], ticket(tie_seed, i))
-            waiting += np.uint64(1)
-    if is_left_out(tree, graph, entries, search, layer, h, taken):
-        if taken == room:
-            return ENTRIES_FULL
-        search.opened[taken] = search.best[search.pinned[h]]
-        search.opened_p[taken] = 0
-        search.repeats[taken] = 1
-        taken += 1
+            wanted += graph.child[home] == NONE
     if size + taken * search.num_actions > len(entries.node):
         return ENTRIES_FULL
     if tree.size[0] + wanted * search.num_actions > len(tree.parent):
@@ -187,10 +238,19 @@ def open_layer(
     if taken == 0:
         return DONE
     place[OPENED] = taken
-    return write_request(tree, graph, entries, search, calls_left)
+    write_request(tree, graph, entries, search, calls_left)
+    for k in range(place[OPENED]):
+        search.opened_in[graph.home[entries.node[search.opened[k]]]] = this_round
+    return PAUSED
 
 
-@jitable
+@inlined
+def reach(search: Search) -> int:
+    """The depth at which nothing matters any more: rounding hides it, or the noise does."""
+    return int(len(search.power) if is_quiet(search) else search.place[REACH])
+
+
+@inlined
 def urgency(graph: Graph, node: int, chance: np.uint64) -> np.uint64:
     """A ticket that wins ties against those of states whose actions are known already."""
     if graph.child[graph.home[node]] == NONE:
@@ -198,52 +258,22 @@ def urgency(graph: Graph, node: int, chance: np.uint64) -> np.uint64:
     return chance & ~NEW
 
 
-@jitable
-def is_left_out(
-    tree: Tree, graph: Graph, entries: Entries, search: Search, layer: int, h: int, taken: int
-) -> bool:
-    """Whether the best sequence so far goes through the layer, and was not chosen again.
-
-    What earlier rounds have found is not lost for want of luck where many values are equal.
-    """
-    home = search.pinned[h]
-    if home == NONE or search.stamp[home] != layer:
-        return False
-    if not has_samples(tree, graph, search, home, 1):
-        return False
-    again = 0
-    for k in range(taken):
-        again += graph.home[entries.node[search.opened[k]]] == home
-    return again == 0
-
-
-@jit
-def pin(graph: Graph, entries: Entries, search: Search, chosen: int) -> None:
-    """Remember the states along a sequence."""
-    i = np.int64(chosen)
-    last = entries.depth[i]
-    for h in range(last + 1, len(search.pinned)):
-        if search.pinned[h] == NONE:
-            break
-        search.pinned[h] = NONE
-    while i > 0:
-        search.pinned[entries.depth[i]] = graph.home[entries.node[i]]
-        i = np.int64(entries.parent[i])
-
-
 @jit
 def extend(tree: Tree, graph: Graph, entries: Entries, search: Search) -> None:
     """The children of the opened entries are the next layer."""
-    learn(tree, search)
+    learn(tree, graph, search)
     tree, graph = borrowed(tree), borrowed(graph)
     entries, search = borrowed(entries), borrowed(search)
     place, group_end = search.place, search.group_end
     h = place[LAYER]
     weight = search.power[h]
     start = size = place[SIZE]
-    p_max = len(group_end) - 2
+    p_max = 0
+    while place[H_MAX] >> (p_max + 1):
+        p_max += 1
     group_end[p_max + 1] = start
     p = p_max
+    belief = believe(search)
     for k in range(place[OPENED]):
         i = search.opened[k]
         while p > search.opened_p[k]:
@@ -252,23 +282,12 @@ def extend(tree: Tree, graph: Graph, entries: Entries, search: Search) -> None:
         first = graph.child[graph.home[entries.node[i]]]
         for node in range(first, first + search.num_actions):
             entries.node[size] = node
-            entries.parent[size] = i
-            entries.depth[size] = h + 1
             entries.p_index[size] = search.opened_p[k]
-            entries.value[size] = entries.value[i] + weight * tree.reward[node]
+            entries.value[size] = entries.value[i] + weight * shrunk(tree, node, belief)
             entries.doubt[size] = entries.doubt[i] + weight * weight / tree.pulls[node]
             size += 1
     while p >= 0:
         group_end[p] = size
         p -= 1
     place[LAYER], place[START], place[SIZE] = h + 1, start, size
-
-
-def begin_round(search: Search, home: int, h_max: int) -> Search:
-    """A new round from a state."""
-    search.place[LAYER], search.place[H_MAX], search.place[HOME] = 0, h_max, home
-    search.place[SPENT] = 0
-    levels = int(h_max).bit_length()
-    if len(search.group_end) != levels + 1:
-        search = search._replace(group_end=np.empty(levels + 1, np.int64))
-    return search
+    place[DEEPEST] = max(place[DEEPEST], h + 1)
