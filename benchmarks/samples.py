@@ -1,10 +1,10 @@
 """What wasting no sample is worth: GraphPlaTyPOOS beside the published planner and its contenders.
 
-    python benchmarks/samples.py           writes docs/results/samples.md (a quarter of an hour)
+    python benchmarks/samples.py       writes docs/results/samples.md and .png (half an hour)
 
 Regret of a plan: max Q* − Q*(action). Regret of an episode of 20 steps: Σ γ^t of these. A budget
 is enough when from there on the mean regret stays below a tenth of that of random actions
-(interpolated in log N). 40 paired seeds. Contenders are told the true ranges.
+(interpolated in log N). 100 paired seeds. Contenders are told the true ranges.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ from numpy.typing import NDArray
 
 import platypoos as pp
 
-STEPS, SEEDS = 20, 40
-BUDGETS = [round(10 * 10 ** (i / 3)) for i in range(9)]  # 10 … 4,642
+STEPS, SEEDS = 20, 100
+BUDGETS = [round(10 * 10 ** (i / 3)) for i in range(10)]  # 10 … 10,000
 Floats = NDArray[np.float64]
 
 
@@ -135,6 +135,7 @@ def report(results: dict[tuple[str, str, int], Floats]) -> list[str]:
     """The tables."""
     about = str(__doc__).split("\n\n")[2].replace("\n", " ").strip()
     lines = ["# Waste no sample", "", f"`python benchmarks/samples.py`. {about}", ""]
+    lines += ["![Regret of episodes against calls a step](samples.png)", ""]
     needs: dict[tuple[str, str, int], float] = {}
     for name in PROBLEMS + TREES:
         random = results[name, "random", 10].mean(axis=0)
@@ -200,6 +201,44 @@ def significance(results: dict[tuple[str, str, int], Floats]) -> list[str]:
     return lines
 
 
+SHOWN = [
+    *("SwitchChain±1", "SwitchChain±10", "SwitchChain±50", "Garnet2±1", "Garnet5±1"),
+    *("Grid±0", "Grid±1", "Battery±5", "Battery±50", "tree±1"),
+]
+
+
+def draw(results: dict[tuple[str, str, int], Floats], target: Path) -> None:
+    """Regret of episodes against calls a step, for some of the problems."""
+    import matplotlib as mpl
+
+    mpl.use("Agg")
+    import matplotlib.pyplot as plt
+
+    figure, axes = plt.subplots(2, 5, figsize=(15, 6), sharex=True, sharey=True)
+    for axis, name in zip(axes.ravel(), SHOWN, strict=True):
+        random = results[name, "random", 10][:, 1].mean()
+        for who in OURS:
+            means = [results[name, who, n][:, 1].mean() / random for n in BUDGETS]
+            axis.plot(BUDGETS, means, marker=".", label=who)
+        rivals = [
+            [results[name, who, n][:, 1].mean() for who in CONTENDERS if (name, who, n) in results]
+            for n in BUDGETS
+        ]
+        if all(rivals):
+            best = [min(means) / random for means in rivals]
+            axis.plot(BUDGETS, best, ":", color="grey", label="best contender")
+        axis.axhline(0.1, color="black", linewidth=0.5)
+        axis.set(title=name, xscale="log", ylim=(0, 1.2))
+        axis.spines[["top", "right"]].set_visible(False)
+    axes[0, 0].set_ylabel("regret / random's")
+    axes[1, 0].set_ylabel("regret / random's")
+    for axis in axes[1]:
+        axis.set_xlabel("calls a step")
+    axes[0, 0].legend(frameon=False)
+    figure.tight_layout()
+    figure.savefig(target, dpi=80)
+
+
 def main() -> None:
     start = time.time()
     cells = [(name, "random", 10) for name in PROBLEMS + TREES]
@@ -213,6 +252,7 @@ def main() -> None:
             if sys.stderr.isatty() or i % 50 == 0:
                 print(f"{i + 1} of {len(cells)} {cell} {time.time() - start:.0f} s", flush=True)
     target = Path(__file__).parents[1] / "docs" / "results" / "samples.md"
+    draw(results, target.with_suffix(".png"))
     target.write_text("\n".join(report(results)) + "\n", encoding="utf-8")
     print(target.read_text(encoding="utf-8"))
 

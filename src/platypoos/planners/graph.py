@@ -37,13 +37,18 @@ class GraphPlaTyPOOS(Planner):
     Deviations:
         - Rounds of growing h_max instead of one. "Open with m evaluations" brings T(x, a) to m;
           samples that are there already are not bought again.
-        - Of the sequences that meet in a state at the same depth, only the best is opened further.
-        - m = ⌈2^p·γ^(2h)/4⌉ instead of ⌈h·2^p·γ^(2h)⌉: shared samples are many, depth is worth
-          more (measured). m is smaller still where the values in a layer differ by more than the
-          noise, which repeated samples reveal; 1, and a second now and then, if there is none.
-        - When calls run short, the last round is finished with the samples there are.
-        - The best sequence with another first action is cross-validated too, for
-          ``plan.gap_interval`` and ``plan.enough``.
+        - Of the sequences that meet in a state, only the first that is chosen is opened in a
+          round, and of those of the same length the best.
+        - m = ⌈2^p·γ^(2h)⌉ instead of ⌈h·2^p·γ^(2h)⌉, and a quarter of it where sequences meet:
+          shared samples are many, depth is worth more (measured). m is smaller still where the
+          values in a layer differ by more than the noise, which repeated samples reveal; 1, and
+          a second now and then, if there is none.
+        - Mean rewards are drawn to the mean of all of them, as far as the noise makes them
+          unsure: of many noisy sequences the best is else the luckiest.
+        - The recommendation is not the best sequence of the round but the best policy in all that
+          is known of the graph, loops included. What is unknown is counted at the reward floor.
+        - Three tenths of the calls, if there is noise, tell the best first action from the best
+          other one, in eight parts: after each, what is known is solved again.
 
     Args:
         discount: γ, in [0, 1).
