@@ -6,7 +6,7 @@
 0
 """
 
-from platypoos import planners, problems, schedules
+from platypoos import planners, problems, schedules, theory
 from platypoos.control import Episode, control, plan
 from platypoos.errors import (
     BudgetExceeded,
@@ -113,4 +113,5 @@ __all__ = [
     "register_family",
     "schedules",
     "simple_regret",
+    "theory",
 ]

@@ -1,8 +1,20 @@
-"""Small models with a known answer: the paper's problem, random ones, a grid, a battery."""
+"""Small models with a known answer: the paper's problem, random ones, trees made to order,
+a grid, a battery.
+"""
 
 from platypoos.problems.base import Problem, simple_regret
 from platypoos.problems.finite import Battery, Garnet, Grid
+from platypoos.problems.made_to_order import MadeToOrder
 from platypoos.problems.switch_chain import SwitchChain
 from platypoos.problems.tabular import Tabular
 
-__all__ = ["Battery", "Garnet", "Grid", "Problem", "SwitchChain", "Tabular", "simple_regret"]
+__all__ = [
+    "Battery",
+    "Garnet",
+    "Grid",
+    "MadeToOrder",
+    "Problem",
+    "SwitchChain",
+    "Tabular",
+    "simple_regret",
+]

@@ -1,0 +1,11 @@
+"""The paper's theory, computable: how hard a problem is, and what a planner promises on it."""
+
+from platypoos.theory.hardness import (
+    Hardness,
+    constant_for,
+    hardness,
+    kappa_for,
+    known_hardness,
+)
+
+__all__ = ["Hardness", "constant_for", "hardness", "kappa_for", "known_hardness"]

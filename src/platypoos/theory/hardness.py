@@ -1,0 +1,291 @@
+"""How hard a problem is: its smoothness ν, ρ and its branching factors κ (Section 2)."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from platypoos.checks import check_count, check_discount, check_number
+from platypoos.errors import InvalidArgument
+from platypoos.problems import MadeToOrder
+from platypoos.theory.tables import LARGEST, Floats, Table, make_table
+
+SAME = 1e-9
+"""Values within this part of what counts as near-optimal are taken as equal."""
+
+
+class Fit(NamedTuple):
+    """N_h ≤ C·κ^h at every depth that was looked at."""
+
+    kappa: float
+    low: float
+    high: float
+    constant: float
+
+
+@dataclass(frozen=True)
+class Hardness:
+    """What the theory needs to know of a problem.
+
+    Proposition 1: u(a) ≥ v(a) − νρ^h for every sequence a of h actions. Definition 2: at most
+    C·κ^h sequences of h actions are near-optimal, up to 3νρ^h; by their reward so far (κ^u) or by
+    the best value they can still have (κ^v).
+    """
+
+    discount: float
+    num_actions: int
+    nu: float
+    rho: float
+    kappa_u: float
+    constant_u: float
+    kappa_v: float
+    constant_v: float
+    reward_max: float = 1.0
+    """The largest mean reward, counted from the smallest."""
+    smallest_nu: float = 0.0
+    """The smallest ν for which Proposition 1 holds with this ρ, at the depths looked at."""
+    interval_u: tuple[float, float] = (math.nan, math.nan)
+    """The smallest and the largest κ^u that parts of the depths would give."""
+    interval_v: tuple[float, float] = (math.nan, math.nan)
+    counts_u: tuple[int, ...] = field(default=(), repr=False)
+    """N^u_h(3νρ^h) for h = 0, 1, …"""
+    counts_v: tuple[int, ...] = field(default=(), repr=False)
+    """N^v_h(3νρ^h) for h = 0, 1, …"""
+
+    def __post_init__(self) -> None:
+        if check_discount(self.discount) == 0:
+            raise InvalidArgument("discount must be above 0, got 0: a tree has one step then")
+        check_count("num_actions", self.num_actions)
+        check_rho(self.rho, self.discount)
+        check_number("nu", self.nu, above=0.0)
+        check_number("reward_max", self.reward_max, above=0.0)
+        for kind in ("u", "v"):
+            kappa = check_number(f"kappa_{kind}", getattr(self, f"kappa_{kind}"), least=1.0)
+            if kappa > self.num_actions:
+                raise InvalidArgument(
+                    f"kappa_{kind} must be at most num_actions = {self.num_actions}, got {kappa!r}"
+                )
+            check_number(f"constant_{kind}", getattr(self, f"constant_{kind}"), least=1.0)
+
+
+def check_rho(rho: object, discount: float) -> float:
+    """ρ in (0, γ], or an error that says so."""
+    number = check_number("rho", rho, above=0.0)
+    if number > discount:
+        raise InvalidArgument(f"rho must be at most the discount {discount:g}, got {number!r}")
+    return number
+
+
+def hardness(
+    model: Any,
+    discount: float,
+    depth: int = 12,
+    rho: float | None = None,
+    nu: float | None = None,
+    reward_floor: float | None = None,
+) -> Hardness:
+    """Measure how hard a problem is, from its initial state.
+
+    Every sequence of up to ``depth`` actions is counted. Sequences are merged if they lead to the
+    same state at the same cost, and left out once they can no longer be near-optimal, so the
+    counts are exact, and ``depth`` can be large where sequences meet. Sequences end where the
+    episode ends.
+
+    Args:
+        model: a problem of ``platypoos.problems``, or a model without noise that has at most a
+            million states, which are told apart as ``GraphPlaTyPOOS`` does it.
+        discount: γ, in (0, 1).
+        depth: how deep to look, at least 2.
+        rho: the smoothness ρ, in (0, discount]; the discount if left out, for which Proposition 1
+            always holds.
+        nu: the smoothness ν; the smallest for which Proposition 1 holds if left out.
+        reward_floor: rewards are counted from here; the smallest reward if left out (0 if that is
+            smaller and episodes end). The paper has rewards of at least 0, and counts from 0.
+
+    κ is the growth of the counts over the deeper half of the depths, between 1 and the number of
+    actions; its interval is from the smallest to the largest growth over parts of them that are at
+    least half as long. C is the smallest for which N_h ≤ C·κ^h at every depth.
+
+    >>> import platypoos as pp
+    >>> problem = pp.problems.MadeToOrder(kappa=2.0, rho=0.5, depth=20, num_actions=3)
+    >>> h = pp.theory.hardness(problem, discount=0.95, depth=16, rho=0.5)
+    >>> round(h.nu, 3), round(h.kappa_u, 3), h.counts_u[:5]
+    (0.5, 2.0, (1, 3, 6, 12, 24))
+    """
+    gamma = check_discount(discount)
+    if gamma == 0:
+        raise InvalidArgument("discount must be above 0, got 0: a tree has one step then")
+    if check_count("depth", depth) < 2:
+        raise InvalidArgument(f"depth must be at least 2 to see growth, got {depth!r}")
+    rho = gamma if rho is None else check_rho(rho, gamma)
+    table = make_table(model, gamma, depth, reward_floor)
+    smallest = smallest_nu(table, gamma, rho)
+    if nu is None:
+        if smallest == 0:
+            raise InvalidArgument("all rewards are the same: there is nothing to plan; pass nu")
+        nu = smallest
+    else:
+        nu = check_number("nu", nu, above=0.0)
+    counts_u, counts_v = near_optimal_counts(table, gamma, rho, nu)
+    num_actions = table.gap.shape[1]
+    fit_u, fit_v = fit_growth(counts_u, num_actions), fit_growth(counts_v, num_actions)
+    return Hardness(
+        discount=gamma,
+        num_actions=num_actions,
+        nu=nu,
+        rho=rho,
+        kappa_u=fit_u.kappa,
+        constant_u=fit_u.constant,
+        kappa_v=fit_v.kappa,
+        constant_v=fit_v.constant,
+        reward_max=table.reward_max or nu,
+        smallest_nu=smallest,
+        interval_u=(fit_u.low, fit_u.high),
+        interval_v=(fit_v.low, fit_v.high),
+        counts_u=tuple(counts_u),
+        counts_v=tuple(counts_v),
+    )
+
+
+def smallest_nu(table: Table, gamma: float, rho: float) -> float:
+    """The smallest ν with v(a) − u(a) = γ^h·V*(x) ≤ νρ^h for every sequence in the table."""
+    ratio = math.log(gamma) - math.log(rho)
+    best = [
+        math.log(top) + h * ratio
+        for h, layer in enumerate(table.layers)
+        if (top := float(table.value[layer].max(initial=0.0))) > 0
+    ]
+    if not best:
+        return 0.0
+    if max(best) > 700:
+        raise InvalidArgument(
+            f"with rho = {rho:g} Proposition 1 needs nu = e^{max(best):.0f}; raise rho"
+        )
+    return math.exp(max(best))
+
+
+def near_optimal_counts(
+    table: Table, gamma: float, rho: float, nu: float
+) -> tuple[list[int], list[int]]:
+    """N^u_h(3νρ^h) and N^v_h(3νρ^h) for every depth h of the table.
+
+    A node is its state and its shortfall v* − v(a), a sum of γ^t·(V* − Q*) ≥ 0; v* − u(a) is
+    γ^h·V*(x) more. No sequence that goes on from a node with a shortfall above 3νρ^h will count.
+    """
+    num_actions = table.gap.shape[1]
+    state, shortfall, many = np.zeros(1, np.int64), np.zeros(1), np.ones(1)
+    counts_u, counts_v = [], []
+    for h in range(len(table.layers)):
+        weight = gamma**h
+        limit = 3 * nu * rho**h * (1 + SAME)
+        near = shortfall <= limit
+        state, shortfall, many = state[near], shortfall[near], many[near]
+        counts_v.append(int(many.sum()))
+        counts_u.append(int(many[shortfall + weight * table.value[state] <= limit].sum()))
+        if h + 1 == len(table.layers):
+            break
+        on = ~table.ended[state]
+        state, shortfall, many = state[on], shortfall[on], many[on]
+        shortfall = (shortfall[:, None] + weight * table.gap[state]).ravel()
+        state, many = table.successor[state].ravel(), np.repeat(many, num_actions)
+        state, shortfall, many = merge(state, shortfall, many, limit)
+        if len(state) > LARGEST:
+            raise InvalidArgument(
+                f"more than {LARGEST:,} different sequences are near-optimal at depth {h + 1}; "
+                f"pass a depth of at most {h}"
+            )
+    return counts_u, counts_v
+
+
+def merge(
+    state: Any, shortfall: Floats, many: Floats, limit: float
+) -> tuple[Any, Floats, Floats]:
+    """Nodes of the same state and shortfall as one node that stands for many."""
+    step = np.round(shortfall / (SAME * limit)) if limit > 0 else 0 * shortfall
+    order = np.lexsort((step, state))
+    state, shortfall, many, step = state[order], shortfall[order], many[order], step[order]
+    new = np.ones(len(state), np.bool_)
+    new[1:] = (np.diff(state) != 0) | (np.diff(step) != 0)
+    first = np.flatnonzero(new)
+    if not len(first):
+        return state, shortfall, many
+    return state[first], shortfall[first], np.add.reduceat(many, first)
+
+
+def fit_growth(counts: list[int], num_actions: int) -> Fit:
+    """κ and C with N_h ≤ C·κ^h, from counts for h = 0, 1, …"""
+    depth = len(counts) - 1
+    start = min(depth // 2, depth - 1)
+    logs = np.log(np.maximum(counts, 1))
+    window = np.arange(start, depth + 1)
+    least = max(2, (len(window) + 1) // 2)
+    slopes = [
+        growth(window[i:j], logs)
+        for i in range(len(window))
+        for j in range(i + least, len(window) + 1)
+    ]
+    top = math.log(num_actions)
+    slope, low, high = (
+        min(max(s, 0.0), top) for s in (growth(window, logs), min(slopes), max(slopes))
+    )
+    return Fit(math.exp(slope), math.exp(low), math.exp(high), constant_for(counts, math.exp(slope)))
+
+
+def growth(depths: Any, logs: Floats) -> float:
+    """The least-squares slope of the logarithms over some depths."""
+    centred = depths - depths.mean()
+    return float(centred @ logs[depths] / (centred @ centred))
+
+
+def constant_for(counts: list[int] | tuple[int, ...], kappa: float) -> float:
+    """The smallest C ≥ 1 with N_h ≤ C·κ^h for every h.
+
+    >>> constant_for([1, 3, 6, 12], kappa=2.0)
+    1.5
+    """
+    logs = [math.log(count) - h * math.log(kappa) for h, count in enumerate(counts) if count]
+    return max(1.0, math.exp(max(logs, default=0.0)))
+
+
+def kappa_for(counts: list[int] | tuple[int, ...], constant: float) -> float:
+    """The smallest κ ≥ 1 with N_h ≤ C·κ^h for every h ≥ 1, for a given C: Definition 2 as it is.
+
+    >>> kappa_for([1, 2, 4, 8], constant=1.0)
+    2.0
+    """
+    check_number("constant", constant, least=1.0)
+    logs = [math.log(n / constant) / h for h, n in enumerate(counts) if h and n]
+    return math.exp(max([0.0, *logs]))
+
+
+def known_hardness(problem: MadeToOrder) -> Hardness:
+    """The hardness of a problem made to order, as it was made.
+
+    C is that of the good sequences and of those that have just ended, near-optimal or not, so it
+    holds for every ``depth`` of the secret.
+
+    >>> import platypoos as pp
+    >>> h = known_hardness(pp.problems.MadeToOrder(kappa=2.0, rho=0.5, num_actions=2))
+    >>> h.kappa_u, h.constant_u
+    (2.0, 1.0)
+    """
+    counts, good = [1], 1
+    for t in range(200):  # C·κ^h is met again and again, first within a few steps
+        counts.append(good * problem.num_actions)
+        good *= problem.num_good(t)
+    constant = constant_for(counts, problem.kappa)
+    return Hardness(
+        discount=problem.discount,
+        num_actions=problem.num_actions,
+        nu=problem.nu,
+        rho=problem.rho,
+        kappa_u=problem.kappa,
+        constant_u=constant,
+        kappa_v=problem.kappa,
+        constant_v=constant,
+        reward_max=problem.nu,
+        smallest_nu=problem.nu,
+    )
