@@ -54,7 +54,7 @@ def check_discount(discount: object) -> float:
     return value
 
 
-def check_budget(budget: object, num_actions: int) -> int:
+def check_budget(budget: object, num_actions: int, largest: int = LARGEST_BUDGET) -> int:
     """The budget as an int of at least one call per action, or an error that names both."""
     try:
         value = operator.index(budget)  # type: ignore[arg-type]
@@ -69,8 +69,8 @@ def check_budget(budget: object, num_actions: int) -> int:
             f"budget {value} is below the number of actions {num_actions}: each action must be "
             f"tried at least once, so pass a budget of at least {num_actions}"
         )
-    if value > LARGEST_BUDGET:
-        raise InvalidArgument(f"budget {value} is above the largest, {LARGEST_BUDGET}")
+    if value > largest:
+        raise InvalidArgument(f"budget {value} is above the largest, {largest}")
     return value
 
 

@@ -1,5 +1,6 @@
 """The paper's theory, computable: how hard a problem is, and what a planner promises on it."""
 
+from platypoos.theory.bounds import Bound, bound
 from platypoos.theory.hardness import (
     Hardness,
     constant_for,
@@ -8,4 +9,4 @@ from platypoos.theory.hardness import (
     known_hardness,
 )
 
-__all__ = ["Hardness", "constant_for", "hardness", "kappa_for", "known_hardness"]
+__all__ = ["Bound", "Hardness", "bound", "constant_for", "hardness", "kappa_for", "known_hardness"]
