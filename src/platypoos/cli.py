@@ -21,6 +21,7 @@ from platypoos.plan import Plan
 from platypoos.planners import available
 from platypoos.play import add_simulator_commands
 from platypoos.problems import Problem, simple_regret
+from platypoos.theory.commands import add_theory_command
 
 ACTIONS = {
     "switch-chain": ("stay", "switch"),
@@ -41,6 +42,7 @@ examples:
   platypoos planners                                 all planners and what they need
   platypoos check Hopper-v5                          is this simulator safe to plan with?
   platypoos play CartPole-v1 --repeat 4 --budget 3000 --discount 0.9 --save cartpole.gif
+  platypoos theory garnet --discount 0.9 --noise 0.5  how hard it is, and what is promised
 """
 
 
@@ -102,6 +104,7 @@ def _parser() -> argparse.ArgumentParser:
 
     add_simulator_commands(commands)
     add_commands(commands)
+    add_theory_command(commands)
     demo = commands.add_parser(
         "demo",
         help="plan on the paper's problem and on CartPole; save a picture and a film",

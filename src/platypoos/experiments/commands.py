@@ -150,16 +150,16 @@ def _compare(args: argparse.Namespace) -> int:
         return _execute(load(args.file), args)
     block = Block(
         title="comparison",
-        problems=tuple(_choice(text) for text in args.problem or ["switch-chain"]),
-        planners=tuple(_choice(text) for text in args.planner or ["platypoos"]),
+        problems=tuple(choice_of(text) for text in args.problem or ["switch-chain"]),
+        planners=tuple(choice_of(text) for text in args.planner or ["platypoos"]),
         budgets=tuple(args.budget or (100, 1_000)),
         **settings,
     )
     return _execute(Experiment("comparison", (block,)), args)
 
 
-def _choice(text: str) -> Choice:
-    """``name:key=value,key=value``."""
+def choice_of(text: str) -> Choice:
+    """A choice from ``name:key=value,key=value``."""
     name, _, settings = text.partition(":")
     parameters = {}
     for setting in filter(None, settings.split(",")):

@@ -38,6 +38,7 @@ PROBLEMS: dict[str, Any] = {
     "garnet": problems.Garnet,
     "grid": problems.Grid,
     "battery": problems.Battery,
+    "made-to-order": problems.MadeToOrder,
     "gymnasium": GymnasiumModel,
 }
 

@@ -1,6 +1,4 @@
-"""Small models with a known answer: the paper's problem, random ones, trees made to order,
-a grid, a battery.
-"""
+"""Small models with a known answer: the paper's, random ones, some made to order, a grid, …."""
 
 from platypoos.problems.base import Problem, simple_regret
 from platypoos.problems.finite import Battery, Garnet, Grid

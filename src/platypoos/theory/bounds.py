@@ -92,9 +92,7 @@ def bound(
             f"{', '.join(promises)}{more}"
         )
     if not isinstance(hardness, Hardness):
-        raise InvalidArgument(
-            f"hardness must be what pp.theory.hardness returns, got {hardness!r}"
-        )
+        raise InvalidArgument(f"hardness must be what pp.theory.hardness returns, got {hardness!r}")
     budget = check_budget(budget, hardness.num_actions, LARGEST_BUDGET)
     noise = check_number("noise", noise, least=0.0)
     if h_max is not None:
@@ -168,7 +166,8 @@ def _platypoos(h: Hardness, budget: int, b: float, access: Access, h_max: int | 
     Where the paper contradicts itself:
     g has log(R·n^(3/2)/(b(1−γ))), with 1−γ for the printed 1−δ, as δ = 4b(1−γ)/(R√n) shows, at
     most 1; p_max is taken as at least 1 in it. Condition (i) is about h̃_1 if γ²κ > 1 (the proof)
-    and about h̃ else (the table). Rates for low noise are of n (the proof), not of n/b² (the
+    and about h̃ else (the table), which is taken as at least 1 where it is a factor: nothing is
+    opened at smaller depths. Rates for low noise are of n (the proof), not of n/b² (the
     table), which would be 0 without noise. The uncertainty of the output is 6b/(1−γ²)·√(g/h_max)
     (step 3), not 6b/(1−γ)·√(g/h_max) (the cases). Hoeffding's inequality for noise within ±b has
     2b where the proofs have b: pass twice the noise for a bound to the letter.
@@ -179,6 +178,8 @@ def _platypoos(h: Hardness, budget: int, b: float, access: Access, h_max: int | 
     reset = access is Access.RESET
     many = 2 * math.log(h.discount) + math.log(h.kappa_u) > 0  # γ²κ > 1
     low_depth = d.hat_1 if many else d.hat_2
+    if reset:
+        low_depth = d.hat_reset
     if b == 0:
         s = _setting(h, h_max, 1.0, 1.0)
         rate = _without_noise(n, h.nu, h.rho, h.kappa_u, low_depth(s), reset)
@@ -197,7 +198,7 @@ def _platypoos(h: Hardness, budget: int, b: float, access: Access, h_max: int | 
         depths |= {"h_tilde_2": d.tilde_2(s), "h_bar_2": d.bar_2(s), "h_hat_2": d.hat_2(s)}
         first, second = depths["h_tilde"], depths["h_tilde_2"]
     log_ratio = math.log(h.rho) - math.log(h.discount)
-    little_1 = s.log_snr + 2 * first * log_ratio > math.log(max(first, 1e-300))  # not (i)
+    little_1 = s.log_snr + 2 * first * log_ratio > math.log(max(first, 1.0))  # not (i)
     little_2 = s.log_snr + 2 * second * math.log(h.rho) > 0  # not (ii), or not (iii)
     if little_1:
         regime = "low noise" if little_2 else "low noise (i) only"

@@ -94,9 +94,7 @@ def tilde_1(s: Setting) -> float:
 
     The main text has h where the proof has 2h²: the proof is right, as Lemma 3 asks for h².
     """
-    return solve_depth(
-        s.log_a + 2 * math.log(s.gamma), s.log_bend - 2 * math.log(s.rho), 2
-    )
+    return solve_depth(s.log_a + 2 * math.log(s.gamma), s.log_bend - 2 * math.log(s.rho), 2)
 
 
 def tilde_2(s: Setting) -> float:
@@ -122,6 +120,11 @@ def hat_1(s: Setting) -> float:
 def hat_2(s: Setting) -> float:
     """ĥ_2 for γ²κ ≤ 1: h_max / h = C·κ^h (its proof has 2h once; Lemma 3 asks for h)."""
     return solve_depth(math.log(s.h_max) - math.log(s.constant), math.log(s.kappa), 1)
+
+
+def hat_reset(s: Setting) -> float:
+    """As ĥ_2 with RESET access: h_max / h² = C·κ^h (the paper has the rate only)."""
+    return sequool_depth(s.h_max, s.kappa, s.constant, reset=True)
 
 
 def sequool_depth(h_max: int, kappa: float, constant: float, *, reset: bool) -> float:

@@ -200,9 +200,7 @@ def near_optimal_counts(
     return counts_u, counts_v
 
 
-def merge(
-    state: Any, shortfall: Floats, many: Floats, limit: float
-) -> tuple[Any, Floats, Floats]:
+def merge(state: Any, shortfall: Floats, many: Floats, limit: float) -> tuple[Any, Floats, Floats]:
     """Nodes of the same state and shortfall as one node that stands for many."""
     step = np.round(shortfall / (SAME * limit)) if limit > 0 else 0 * shortfall
     order = np.lexsort((step, state))
@@ -216,7 +214,7 @@ def merge(
 
 
 def fit_growth(counts: list[int], num_actions: int) -> Fit:
-    """κ and C with N_h ≤ C·κ^h, from counts for h = 0, 1, …"""
+    """κ and C with N_h ≤ C·κ^h, from the counts of depths from 0 on."""
     depth = len(counts) - 1
     start = min(depth // 2, depth - 1)
     logs = np.log(np.maximum(counts, 1))
@@ -231,7 +229,9 @@ def fit_growth(counts: list[int], num_actions: int) -> Fit:
     slope, low, high = (
         min(max(s, 0.0), top) for s in (growth(window, logs), min(slopes), max(slopes))
     )
-    return Fit(math.exp(slope), math.exp(low), math.exp(high), constant_for(counts, math.exp(slope)))
+    return Fit(
+        math.exp(slope), math.exp(low), math.exp(high), constant_for(counts, math.exp(slope))
+    )
 
 
 def growth(depths: Any, logs: Floats) -> float:

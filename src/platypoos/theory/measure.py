@@ -1,0 +1,137 @@
+"""Measured simple regret, to be held against what is promised."""
+
+from __future__ import annotations
+
+import json
+import math
+import sys
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from platypoos.errors import InvalidArgument
+from platypoos.models.base import Access
+from platypoos.planners import Planner
+from platypoos.problems import MadeToOrder, Problem
+
+FINE = 1e-12
+"""Secrets whose gap is a smaller part of ν than this are lost in rounding; none is measured."""
+
+
+@dataclass(frozen=True)
+class Point:
+    """The simple regret with a budget: its mean over runs, on one problem or the worst of many."""
+
+    budget: int
+    regret: float
+    error: float
+    """The standard error of the mean."""
+    runs: int
+    depth: int
+    """How deep the planner's tree was."""
+    secret: int | None = None
+    """The depth of the secret of the worst problem, if there were several."""
+
+
+def mean_regret(
+    problem: Problem,
+    planner: Planner,
+    budget: int,
+    runs: int,
+    access: Access | str | None = None,
+) -> Point:
+    """The mean simple regret of runs, with seeds from 0 on.
+
+    >>> import platypoos as pp
+    >>> mean_regret(pp.problems.SwitchChain(), pp.SequOOL(0.95), budget=1_000, runs=3).regret
+    0.0
+    """
+    model = problem.compiled()
+    values = problem.action_values(problem.initial_state, planner.discount)
+    losses = values.max() - values
+    regrets, depth = np.empty(runs), 0
+    for seed in range(runs):
+        plan = planner.plan(model, budget=budget, seed=seed, access=access)
+        regrets[seed] = losses[plan.action]
+        depth = max(depth, plan.depth)
+    error = float(regrets.std(ddof=1) / math.sqrt(runs)) if runs > 1 else 0.0
+    return Point(budget, float(regrets.mean()), error, runs, depth)
+
+
+def worst_regret(
+    problem: MadeToOrder,
+    planner: Planner,
+    budget: int,
+    runs: int,
+    access: Access | str | None = None,
+    first: int = 1,
+) -> Point:
+    """The largest mean simple regret over all depths of the secret, from ``first`` on.
+
+    The search ends where not to find the secret costs less than what has been measured already.
+    """
+    worst = Point(budget, 0.0, 0.0, runs, 0, None)
+    missed = 1 - 1 / problem.num_good(0)  # how often a guess is wrong
+    secret = first
+    while True:
+        one = replace(problem, depth=secret)
+        if missed * one.gap <= worst.regret or one.gap < FINE * problem.nu:
+            return worst
+        found = replace(mean_regret(one, planner, budget, runs, access), secret=secret)
+        if found.regret > worst.regret:
+            worst = found
+        secret = max(secret + 1, math.ceil(1.02 * secret))
+
+
+def slope(x: Iterable[float], y: Iterable[float]) -> tuple[float, float, float]:
+    """The least-squares slope of y over x, its standard error, and R².
+
+    >>> [round(value, 6) for value in slope([0, 1, 2, 3], [1, 3, 5, 7])]
+    [2.0, 0.0, 1.0]
+    """
+    xs, ys = np.asarray(list(x), np.float64), np.asarray(list(y), np.float64)
+    if len(xs) < 3:
+        raise InvalidArgument(f"a slope and its error need 3 points, got {len(xs)}")
+    xs, ys = xs - xs.mean(), ys - ys.mean()
+    found = float(xs @ ys / (xs @ xs))
+    rest = float(((ys - found * xs) ** 2).sum())
+    total = float(ys @ ys)
+    error = math.sqrt(rest / (len(xs) - 2) / float(xs @ xs))
+    return found, error, 1 - rest / total if total else 1.0
+
+
+class Notebook:
+    """Points by name in a file of one JSON object a line; what is there is not measured again."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.points: dict[tuple[str, int], Point] = {}
+        if path.exists():
+            for line in path.read_text(encoding="utf-8").splitlines():
+                row = json.loads(line)
+                name = row.pop("name")
+                self.points[name, row["budget"]] = Point(**row)
+
+    def add(self, name: str, point: Point) -> None:
+        """Keep a point, on disk at once."""
+        self.points[name, point.budget] = point
+        self.path.parent.mkdir(parents=True, exist_ok=True)
+        with self.path.open("a", encoding="utf-8") as file:
+            file.write(json.dumps({"name": name, **vars(point)}) + "\n")
+
+
+@contextmanager
+def progress_bar(total: int, unit: str, *, quiet: bool) -> Iterator[Any]:
+    """A progress bar on the standard error stream."""
+    try:
+        from tqdm import tqdm
+    except ImportError as error:
+        raise InvalidArgument(
+            "measuring needs more packages: pip install 'platypoos[experiments]'"
+        ) from error
+    with tqdm(total=total, unit=unit, disable=quiet, file=sys.stderr) as bar:
+        yield bar

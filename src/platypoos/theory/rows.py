@@ -1,0 +1,188 @@
+"""Promised and measured, study by study, and as a table."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+from platypoos.theory.bounds import Bound, bound
+from platypoos.theory.hardness import known_hardness
+from platypoos.theory.measure import Notebook, Point, slope
+from platypoos.theory.studies import NOISES, Study, studies
+
+WITHIN = 0.15
+
+
+@dataclass(frozen=True)
+class Row:
+    """A study's points beside what was promised."""
+
+    study: Study
+    points: list[Point]
+    promises: list[Bound]  # with the planner's own h_max
+
+    @property
+    def seen(self) -> list[tuple[Point, Bound]]:
+        """The points that have some regret left to fit."""
+        pairs = zip(self.points, self.promises, strict=True)
+        return [(point, promise) for point, promise in pairs if point.regret > 0]
+
+    def exponent(self) -> tuple[float, float]:
+        """The x of a regret that falls as N^(−x), and its standard error."""
+        found, error, _ = slope(
+            [math.log(point.budget) for point, _ in self.seen],
+            [math.log(point.regret) for point, _ in self.seen],
+        )
+        return -found, error
+
+    def exponent_in_theorem(self) -> float:
+        """The same against the paper's h_max, which is what the theorems have in place of n."""
+        hardness, study = known_hardness(self.study.problem), self.study
+        sizes = [
+            bound(hardness, study.planner.name, point.budget, study.problem.noise).h_max or 1
+            for point, _ in self.seen
+        ]
+        regrets = [math.log(point.regret) for point, _ in self.seen]
+        return -slope([math.log(size) for size in sizes], regrets)[0]
+
+    def share_of_promise(self) -> tuple[float, float, float]:
+        """How fast the regret falls over how fast the theorem's νρ^h does; its error; R².
+
+        h is the depth of the theorem, by the Lambert W function: the rate with its logarithms.
+        """
+        log_rho = math.log(self.study.problem.rho)
+        return slope(
+            [(promise.depth or 0.0) * log_rho for _, promise in self.seen],
+            [math.log(point.regret) for point, _ in self.seen],
+        )
+
+    def largest_share_of_bound(self) -> float:
+        """The largest measured regret as a part of the finite-time bound."""
+        return max(
+            point.regret / promise.bound
+            for point, promise in zip(self.points, self.promises, strict=True)
+            if promise.bound
+        )
+
+
+def rows(notebook: Notebook) -> list[Row]:
+    """All studies that have three points or more."""
+    found = []
+    for study in studies():
+        points = [
+            notebook.points[study.key, budget]
+            for budget in study.budgets
+            if (study.key, budget) in notebook.points
+        ]
+        if len(points) >= 3:
+            promises = [study.promise(point.budget) for point in points]
+            found.append(Row(study, points, promises))
+    return found
+
+
+def report(found: list[Row]) -> str:
+    """The page of results, in Markdown."""
+    by_name = {row.study.name: row for row in found}
+    lines = [
+        "# The theory, promised and measured",
+        "",
+        "Made by `platypoos theory --reproduce`. Every measured regret is the largest mean simple",
+        "regret over all depths of the secret of `pp.problems.MadeToOrder` (seeds from 0). On one",
+        "problem the simple regret is 0 from some budget on; a rate is about all problems of a",
+        "kind. The points are in [points.jsonl](points.jsonl), what the words mean in",
+        "[docs/theory.md](../../theory.md).",
+        "",
+        "- *exponent*: x of a regret that falls as n^(−x); promised without logarithms, measured",
+        "  against the number of calls N, and against the paper's h_max, which the theorems have",
+        "  in place of n: ⌊n/log n⌋ for SequOOL, ⌊n/(2(log2 n+1)²)⌋ for PlaTγPOOS.",
+        "- *to promise*: how fast the logarithm of the regret falls, over how fast that of the",
+        "  theorem's νρ^h does, with the depth h by the Lambert W function for the planner's own",
+        "  h_max: the promise with its logarithms. 1 is as promised, more is faster.",
+        "- *to bound*: the largest measured regret as a part of the finite-time bound.",
+        "",
+        "| study | K, κ, ρ, γ, b | N | promised | in N | in h_max | to promise | R² | to bound |",
+        "|---|---|---|---|---|---|---|---|---|",
+    ]
+    lines += [_line(row) for row in found if not row.study.name.startswith("b = ")]
+    lines += ["", *_verdicts(by_name), ""]
+    if any(name.startswith("b = ") for name in by_name):
+        lines += ["## Less and less noise", "", *_noise_table(by_name), ""]
+    lines += [
+        "![Without noise](noiseless.png)",
+        "![Free and reset](reset.png)",
+        "![High noise](high-noise.png)",
+        "![Less and less noise](less-noise.png)",
+        "",
+    ]
+    return "\n".join(lines)
+
+
+def _line(row: Row) -> str:
+    p, promise = row.study.problem, row.promises[-1]
+    share, error, fit = row.share_of_promise()
+    measured = in_h_max = "–"
+    if promise.exponent is not None:
+        x, x_error = row.exponent()
+        measured, in_h_max = f"{x:.3f} ± {x_error:.3f}", f"{row.exponent_in_theorem():.3f}"
+    promised = promise.rate if promise.exponent is None else f"{promise.exponent:.3f}"
+    budgets = f"{row.points[0].budget:,} – {row.points[-1].budget:,}"
+    return (
+        f"| {row.study.name} | {p.num_actions}, {p.kappa:g}, {p.rho:g}, {p.discount:g}, "
+        f"{p.noise:g} | {budgets} | {promised} | {measured} | {in_h_max} | {share:.2f} ± "
+        f"{error:.2f} | {fit:.3f} | {row.largest_share_of_bound():.2f} |"
+    )
+
+
+def _verdicts(by_name: dict[str, Row]) -> list[str]:
+    """What was asked, and whether it is so."""
+    asked = []
+    main = [row for name, row in by_name.items() if not name.startswith("b = ")]
+    largest = max((row.largest_share_of_bound() for row in main), default=0.0)
+    asked.append(("no measured regret exceeds its bound", f"{largest:.2f} of it", largest <= 1))
+    for row in main:
+        share, _, fit = row.share_of_promise()
+        promise = row.promises[-1]
+        if promise.exponent is None:
+            what = "log-regret is linear in the theorem's depth, R² ≥ 0.95"
+            asked.append((f"{row.study.name}: {what}", f"R² = {fit:.3f}", fit >= 0.95))
+        elif not row.study.problem.noise:
+            ratio = row.exponent_in_theorem() / promise.exponent
+            what = "the exponent in h_max is within 15 % of the promise"
+            asked.append((f"{row.study.name}: {what}", f"{ratio:.2f}", abs(ratio - 1) <= WITHIN))
+            what = "as fast as the promise with its logarithms, within 15 %"
+            asked.append((f"{row.study.name}: {what}", f"{share:.2f}", abs(share - 1) <= WITHIN))
+        else:
+            ratio = row.exponent()[0] / promise.exponent
+            what = "the exponent in N is at least 85 % of the promise without logarithms"
+            asked.append((f"{row.study.name}: {what}", f"{ratio:.2f}", ratio >= 1 - WITHIN))
+            ratio = row.exponent_in_theorem() / promise.exponent
+            what = "the exponent in h_max is at least 85 % of the promise without logarithms"
+            asked.append((f"{row.study.name}: {what}", f"{ratio:.2f}", ratio >= 1 - WITHIN))
+            what = "at least 85 % as fast as the promise with its logarithms"
+            asked.append((f"{row.study.name}: {what}", f"{share:.2f}", share >= 1 - WITHIN))
+    return ["| asked | measured | |", "|---|---|---|"] + [
+        f"| {what} | {value} | {'yes' if holds else '**no**'} |" for what, value, holds in asked
+    ]
+
+
+def _noise_table(by_name: dict[str, Row]) -> list[str]:
+    """Regret at the largest budget, and exponents, for PlaTγPOOS and OLOP."""
+    lines = [
+        f"κ = 1, ρ = γ = 0.8. OLOP is told the true largest reward and a noise of {NOISES[0]:g}.",
+        "",
+        "| noise b | PlaTγPOOS: regime | last regret | exponent in N | OLOP: regret | exponent |",
+        "|---|---|---|---|---|---|",
+    ]
+    for noise in NOISES:
+        pair = [by_name.get(f"b = {noise:g}, {name}") for name in ("PlaTγPOOS", "OLOP")]
+        if pair[0] is None or pair[1] is None:
+            continue
+        shown = []
+        for row in pair:
+            x = f"{row.exponent()[0]:.2f}" if row and len(row.seen) >= 3 else "–"
+            shown += [f"{row.points[-1].regret:.2g}" if row else "–", x]
+        lines.append(
+            f"| {noise:g} | {pair[0].promises[-1].regime} | {shown[0]} | {shown[1]} | {shown[2]} "
+            f"| {shown[3]} |"
+        )
+    return lines

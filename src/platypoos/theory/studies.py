@@ -1,0 +1,127 @@
+"""The studies behind docs/results/theory: which promise is held against which measurement."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from platypoos.models.base import Access
+from platypoos.planners import OLOP, Planner, PlaTyPOOS, SequOOL
+from platypoos.problems import MadeToOrder
+from platypoos.theory.bounds import Bound, bound
+from platypoos.theory.hardness import known_hardness
+from platypoos.theory.measure import Notebook, Point, progress_bar, worst_regret
+
+RESET = Access.RESET
+CALLS = 20_000_000
+NOISES = (1.0, 0.1, 0.01, 0.0)
+
+
+@dataclass(frozen=True)
+class Study:
+    """A planner on problems of one kind, whatever the depth of the secret, over some budgets."""
+
+    name: str
+    problem: MadeToOrder
+    planner: Planner
+    budgets: Sequence[int]
+    runs: tuple[int, int] = (40, 200)
+    """The fewest runs of a problem, and the most; between them as many as 2·10⁷ calls allow."""
+    access: Access = Access.RESTORE
+
+    @property
+    def key(self) -> str:
+        """All that the points depend on."""
+        return f"{self.name}: {self.problem}, {self.planner}, {self.access.value}, {self.runs}"
+
+    def promise(self, budget: int) -> Bound:
+        """What the theory promises, with the planner's own h_max."""
+        own = None
+        if isinstance(self.planner, PlaTyPOOS | SequOOL):
+            own = self.planner.schedule(budget, self.problem.num_actions, self.access).h_max
+        return bound(
+            known_hardness(self.problem),
+            planner=self.planner.name,
+            budget=budget,
+            noise=self.problem.noise,
+            access=self.access,
+            h_max=own,
+        )
+
+    def measure(self, budget: int) -> Point:
+        """The worst problem of the kind."""
+        fewest, most = self.runs
+        runs = min(most, max(fewest, CALLS // budget))
+        # Without noise, secrets of at most the guaranteed depth are found: that is the lemma.
+        sure = 0 if self.problem.noise else self.promise(budget).guaranteed_depth or 0
+        return worst_regret(
+            self.problem, self.planner, budget, runs, self.access, first=max(1, sure)
+        )
+
+
+def decades(low: float, high: float, per_decade: int) -> list[int]:
+    """Budgets from 10^low to 10^high.
+
+    >>> decades(2, 3, 2)
+    [100, 316, 1000]
+    """
+    steps = round((high - low) * per_decade)
+    return [round(10 ** (low + i / per_decade)) for i in range(steps + 1)]
+
+
+def olop(problem: MadeToOrder, noise: float) -> OLOP:
+    """OLOP, told the largest reward and a noise, true or not."""
+    largest = 0.5 * problem.nu * (2 - problem.rho)  # of a good action, with the secret
+    return OLOP(problem.discount, reward_max=largest, noise=noise)
+
+
+def studies() -> list[Study]:
+    """All of them."""
+    chain = MadeToOrder(kappa=1.0, rho=0.95, discount=0.95)
+    every = MadeToOrder(kappa=4.0, rho=0.5, discount=0.9, num_actions=4)
+    some = MadeToOrder(kappa=2.0, rho=0.5, discount=0.9, num_actions=3)
+    few = MadeToOrder(kappa=1.0, rho=0.7, discount=0.7, noise=1.0)
+    many = MadeToOrder(kappa=2.0, rho=0.75, discount=0.75, noise=0.5)
+    return [
+        Study("chain, SequOOL", chain, SequOOL(0.95), decades(2, 3.8, 5), (8, 8)),
+        Study("chain, PlaTγPOOS", chain, PlaTyPOOS(0.95), decades(2.5, 4.5, 5), (16, 16)),
+        Study("chain, SequOOL, reset", chain, SequOOL(0.95), decades(2, 6, 3), (8, 8), RESET),
+        Study(
+            "chain, PlaTγPOOS, reset", chain, PlaTyPOOS(0.95), decades(3, 5.67, 3), (16, 16), RESET
+        ),
+        Study("κ = K, SequOOL", every, SequOOL(0.9), decades(3.5, 6.5, 3)),
+        Study("1 < κ < K, SequOOL", some, SequOOL(0.9), decades(3.5, 6.5, 3)),
+        Study("κ = K, PlaTγPOOS", every, PlaTyPOOS(0.9), decades(3.5, 6.5, 3)),
+        Study("γ²κ ≤ 1, high noise", few, PlaTyPOOS(0.7), decades(3, 6, 3), (40, 400)),
+        Study("γ²κ > 1, high noise", many, PlaTyPOOS(0.75), decades(3, 6, 3), (40, 400)),
+        *lower_noise(),
+    ]
+
+
+def lower_noise() -> list[Study]:
+    """One problem with less and less noise, which OLOP is not told of."""
+    problem = MadeToOrder(kappa=1.0, rho=0.8, discount=0.8)
+    found = []
+    for noise in NOISES:
+        noisy = replace(problem, noise=noise)
+        for name, planner in [
+            ("PlaTγPOOS", PlaTyPOOS(0.8)),
+            ("OLOP", olop(problem, NOISES[0])),
+        ]:
+            found.append(
+                Study(f"b = {noise:g}, {name}", noisy, planner, decades(2.5, 5, 2), (40, 100))
+            )
+    return found
+
+
+def measure_all(out: Path, *, quiet: bool = False) -> Notebook:
+    """Measure what is missing; every point is written as it comes."""
+    notebook = Notebook(out / "points.jsonl")
+    wanted = [(study, budget) for study in studies() for budget in study.budgets]
+    with progress_bar(len(wanted), "point", quiet=quiet) as bar:
+        for study, budget in wanted:
+            if (study.key, budget) not in notebook.points:
+                notebook.add(study.key, study.measure(budget))
+            bar.update(1)
+    return notebook
