@@ -143,13 +143,18 @@ def guaranteed_depth(s: Setting, *, noisy: bool, reset: bool) -> int:
     low, where the planner evaluates it ⌈hγ^(2h)⌉ times, up to 0.18/ln(1/γ) times.
     """
     if not noisy:
-        return int(_quota_depth(s, 0, reset=reset))
+        return whole_depth(_quota_depth(s, 0, reset=reset))
     best = 0.0
     for p in range(s.h_max.bit_length()):  # p_max = ⌊log2 h_max⌋
         by_noise = (0.5 * s.log_snr + 0.5 * (p + 1) * math.log(2)) / -math.log(s.rho)
         if by_noise > best:
             best = max(best, min(by_noise, _quota_depth(s, p, reset=reset)))
-    return int(best)
+    return whole_depth(best)
+
+
+def whole_depth(h: float) -> int:
+    """⌊h⌋, where a whole number that rounding has made smaller stays itself."""
+    return math.floor(h * (1 + 1e-9))
 
 
 def _quota_depth(s: Setting, p: int, *, reset: bool) -> float:

@@ -170,8 +170,8 @@ def regimes_figure(path: Path) -> Path:
     names = ["low noise", "low noise (i) only", "low noise (ii) only", "low noise (iii) only",
              "high noise"]  # fmt: skip
     colours = ListedColormap(["#2b7bba", "#7fb2d9", "#a9d3a5", "#a9d3a5", "#d1642b"])
-    noises = np.logspace(-7, 1, 81)
-    budgets = np.logspace(3, 12, 73)
+    noises = np.logspace(-7, 1, 41)
+    budgets = np.logspace(3, 12, 37)
     for axes, (kappa, rho) in zip(several, [(1.0, 0.8), (3.0, 0.8)], strict=True):
         h = known_hardness(MadeToOrder(kappa=kappa, rho=rho, discount=0.8, num_actions=3))
         grid = [[_number(names, h, int(n), float(b)) for n in budgets] for b in noises]

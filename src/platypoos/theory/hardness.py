@@ -13,6 +13,8 @@ from platypoos.errors import InvalidArgument
 from platypoos.problems import MadeToOrder
 from platypoos.theory.tables import LARGEST, Floats, Table, make_table
 
+LOG_SMALLEST = -600.0
+"""Depths at which ρ^h is below e^−600 are not looked at."""
 SAME = 1e-9
 """Values within this part of what counts as near-optimal are taken as equal."""
 
@@ -121,6 +123,12 @@ def hardness(
     if check_count("depth", depth) < 2:
         raise InvalidArgument(f"depth must be at least 2 to see growth, got {depth!r}")
     rho = gamma if rho is None else check_rho(rho, gamma)
+    deepest = int(LOG_SMALLEST / math.log(rho))
+    if depth > deepest:
+        raise InvalidArgument(
+            f"with rho = {rho:g} rewards are lost in rounding at depth {depth}; pass a depth of "
+            f"at most {deepest}"
+        )
     table = make_table(model, gamma, depth, reward_floor)
     smallest = smallest_nu(table, gamma, rho)
     if nu is None:
@@ -160,10 +168,6 @@ def smallest_nu(table: Table, gamma: float, rho: float) -> float:
     ]
     if not best:
         return 0.0
-    if max(best) > 700:
-        raise InvalidArgument(
-            f"with rho = {rho:g} Proposition 1 needs nu = e^{max(best):.0f}; raise rho"
-        )
     return math.exp(max(best))
 
 
@@ -217,7 +221,7 @@ def fit_growth(counts: list[int], num_actions: int) -> Fit:
     """κ and C with N_h ≤ C·κ^h, from the counts of depths from 0 on."""
     depth = len(counts) - 1
     start = min(depth // 2, depth - 1)
-    logs = np.log(np.maximum(counts, 1))
+    logs = np.array([math.log(max(count, 1)) for count in counts])  # of ints of any size
     window = np.arange(start, depth + 1)
     least = max(2, (len(window) + 1) // 2)
     slopes = [
@@ -225,13 +229,11 @@ def fit_growth(counts: list[int], num_actions: int) -> Fit:
         for i in range(len(window))
         for j in range(i + least, len(window) + 1)
     ]
-    top = math.log(num_actions)
-    slope, low, high = (
-        min(max(s, 0.0), top) for s in (growth(window, logs), min(slopes), max(slopes))
+    kappa, low, high = (
+        min(max(math.exp(s), 1.0), float(num_actions))
+        for s in (growth(window, logs), min(slopes), max(slopes))
     )
-    return Fit(
-        math.exp(slope), math.exp(low), math.exp(high), constant_for(counts, math.exp(slope))
-    )
+    return Fit(kappa, low, high, constant_for(counts, kappa))
 
 
 def growth(depths: Any, logs: Floats) -> float:

@@ -78,18 +78,17 @@ def olop(problem: MadeToOrder, noise: float) -> OLOP:
 
 def studies() -> list[Study]:
     """All of them."""
-    chain = MadeToOrder(kappa=1.0, rho=0.95, discount=0.95)
+    chain = MadeToOrder(kappa=1.0, rho=0.8, discount=0.8)
     every = MadeToOrder(kappa=4.0, rho=0.5, discount=0.9, num_actions=4)
     some = MadeToOrder(kappa=2.0, rho=0.5, discount=0.9, num_actions=3)
     few = MadeToOrder(kappa=1.0, rho=0.7, discount=0.7, noise=1.0)
     many = MadeToOrder(kappa=2.0, rho=0.75, discount=0.75, noise=0.5)
+    seeds = (16, 16)
     return [
-        Study("chain, SequOOL", chain, SequOOL(0.95), decades(2, 3.8, 5), (8, 8)),
-        Study("chain, PlaTγPOOS", chain, PlaTyPOOS(0.95), decades(2.5, 4.5, 5), (16, 16)),
-        Study("chain, SequOOL, reset", chain, SequOOL(0.95), decades(2, 6, 3), (8, 8), RESET),
-        Study(
-            "chain, PlaTγPOOS, reset", chain, PlaTyPOOS(0.95), decades(3, 5.67, 3), (16, 16), RESET
-        ),
+        Study("chain, SequOOL", chain, SequOOL(0.8), decades(1.6, 3.2, 6), seeds),
+        Study("chain, PlaTγPOOS", chain, PlaTyPOOS(0.8), decades(2, 4, 5), seeds),
+        Study("chain, SequOOL, reset", chain, SequOOL(0.8), decades(2, 5.25, 4), seeds, RESET),
+        Study("chain, PlaTγPOOS, reset", chain, PlaTyPOOS(0.8), decades(3, 6, 4), seeds, RESET),
         Study("κ = K, SequOOL", every, SequOOL(0.9), decades(3.5, 6.5, 3)),
         Study("1 < κ < K, SequOOL", some, SequOOL(0.9), decades(3.5, 6.5, 3)),
         Study("κ = K, PlaTγPOOS", every, PlaTyPOOS(0.9), decades(3.5, 6.5, 3)),
