@@ -164,13 +164,19 @@ def _platypoos(h: Hardness, budget: int, b: float, access: Access, h_max: int | 
     """Theorems 3 and 4 and Table 1, in the order of the proof in Appendix D.
 
     Where the paper contradicts itself:
-    g has log(R·n^(3/2)/(b(1−γ))), with 1−γ for the printed 1−δ, as δ = 4b(1−γ)/(R√n) shows, at
-    most 1; p_max is taken as at least 1 in it. Condition (i) is about h̃_1 if γ²κ > 1 (the proof)
-    and about h̃ else (the table), which is taken as at least 1 where it is a factor: nothing is
-    opened at smaller depths. Rates for low noise are of n (the proof), not of n/b² (the
-    table), which would be 0 without noise. The uncertainty of the output is 6b/(1−γ²)·√(g/h_max)
-    (step 3), not 6b/(1−γ)·√(g/h_max) (the cases). Hoeffding's inequality for noise within ±b has
-    2b where the proofs have b: pass twice the noise for a bound to the letter.
+
+    - g has log(R·n^(3/2)/(b(1−γ))), with 1−γ for the printed 1−δ, as δ = 4b(1−γ)/(R√n) shows; δ is
+      at most 1 here, and p_max in g at least 1.
+    - Condition (i) is about h̃_1 if γ²κ > 1 (the proof), and about h̃ else (the table). Where h̃ is a
+      factor it is taken as at least 1: nothing is opened at smaller depths.
+    - Rates for low noise are of n (the proof), not of n/b² (the table), which would be 0 without
+      noise. If noise is low by condition (i) only, nothing is faster than n^(−1/2), as the
+      uncertainty of the output is not, which the table leaves out.
+    - That uncertainty is 6b/(1−γ²)·√(g/h_max) (step 3), not 6b/(1−γ)·√(g/h_max) (the cases).
+    - Hoeffding's inequality for noise within ±b has 2b where the proofs have b: pass twice the
+      noise for a bound to the letter.
+    - ``bound`` is by the depth that Lemma 3 guarantees, not by the depths of the cases, which
+      Lemma 3 does not give when noise is low (see ``guaranteed_depth``).
     """
     n = budget // h.num_actions
     if h_max is None:
@@ -197,12 +203,15 @@ def _platypoos(h: Hardness, budget: int, b: float, access: Access, h_max: int | 
     else:
         depths |= {"h_tilde_2": d.tilde_2(s), "h_bar_2": d.bar_2(s), "h_hat_2": d.hat_2(s)}
         first, second = depths["h_tilde"], depths["h_tilde_2"]
+    scale = max(1 / (1 - h.discount**2), h.nu)  # m of Table 1
     log_ratio = math.log(h.rho) - math.log(h.discount)
     little_1 = s.log_snr + 2 * first * log_ratio > math.log(max(first, 1.0))  # not (i)
     little_2 = s.log_snr + 2 * second * math.log(h.rho) > 0  # not (ii), or not (iii)
     if little_1:
         regime = "low noise" if little_2 else "low noise (i) only"
         rate = _without_noise(n, h.nu, h.rho, h.kappa_u, low_depth(s), reset)
+        if not little_2 and (rate.exponent is None or rate.exponent > 0.5):
+            rate = _polynomial(n, 0.5, scale, low_depth(s), b)
     elif little_2 and many:
         regime = "low noise (iii) only"
         rate = _without_noise(n, h.nu, h.rho, h.kappa_u, depths["h_bar_1"], reset)
@@ -212,7 +221,7 @@ def _platypoos(h: Hardness, budget: int, b: float, access: Access, h_max: int | 
     else:
         regime = HIGH
         exponent = -math.log(h.rho) / (s.log_bend - 2 * math.log(h.rho)) if many else 0.5
-        rate = _polynomial(n, exponent, max(1 / (1 - h.discount**2), h.nu), second, b)
+        rate = _polynomial(n, exponent, scale, second, b)
     reached = d.guaranteed_depth(s, noisy=True, reset=reset)
     doubt = 6 * b / (1 - h.discount**2) * math.sqrt(g / h_max)
     limit = min(h.nu, scaled_power(h.nu, h.rho, reached + 1) + doubt)  # v* is at most ν

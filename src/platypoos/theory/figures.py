@@ -103,7 +103,16 @@ def draw_row(axes: Any, row: Row, colour: str, label: str) -> None:
             first.regret * math.exp(((p.depth or 0) - (promise.depth or 0)) * log_rho)
             for p in row.promises
         ]
-        axes.plot(budgets, fall, "--", color=colour, alpha=0.6, label="νρ^h, from the first point")
+        axes.plot(budgets, fall, "--", color=colour, alpha=0.6, label="promised: νρ^h")
+        power = [first.regret * (n / first.budget) ** -row.promises[-1].exponent for n in budgets]
+        axes.plot(budgets, power, "-.", color=COLOURS[1], label="without logarithms")
+        if row.study.problem.noise:
+            start = row.sharper_depth(promise)
+            fall = [
+                first.regret * math.exp((row.sharper_depth(p) - start) * log_rho)
+                for p in row.promises
+            ]
+            axes.plot(budgets, fall, "--", color=COLOURS[2], label="promised, if g were 1")
 
 
 def result_figures(out: Path, found: Sequence[Row]) -> list[Path]:

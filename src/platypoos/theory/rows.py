@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
+from platypoos.theory import depths as d
 from platypoos.theory.bounds import Bound, bound
 from platypoos.theory.hardness import known_hardness
 from platypoos.theory.measure import Notebook, Point, slope
@@ -56,6 +57,22 @@ class Row:
             [math.log(point.regret) for point, _ in self.seen],
         )
 
+    def sharper_depth(self, promise: Bound) -> float:
+        """The theorem's depth for high noise if its confidence term g were 1."""
+        h = known_hardness(self.study.problem)
+        setting = d.Setting(
+            h.discount, h.nu, h.rho, h.kappa_u, h.constant_u, promise.h_max or 1, promise.noise, 1.0
+        )
+        return d.tilde_1(setting) if setting.log_bend > 0 else d.tilde_2(setting)
+
+    def share_of_sharper_promise(self) -> float:
+        """As ``share_of_promise``, if g were 1."""
+        log_rho = math.log(self.study.problem.rho)
+        return slope(
+            [self.sharper_depth(promise) * log_rho for _, promise in self.seen],
+            [math.log(point.regret) for point, _ in self.seen],
+        )[0]
+
     def largest_share_of_bound(self) -> float:
         """The largest measured regret as a part of the finite-time bound."""
         return max(
@@ -98,6 +115,8 @@ def report(found: list[Row]) -> str:
         "- *to promise*: how fast the logarithm of the regret falls, over how fast that of the",
         "  theorem's νρ^h does, with the depth h by the Lambert W function for the planner's own",
         "  h_max: the promise with its logarithms. 1 is as promised, more is faster.",
+        "- *g*: the proof's term for the confidence of all estimates at once; it is large, so with",
+        "  noise the promise is weak at these budgets. With g = 1 it would be much stronger.",
         "- *to bound*: the largest measured regret as a part of the finite-time bound.",
         "",
         "| study | K, κ, ρ, γ, b | N | promised | in N | in h_max | to promise | R² | to bound |",
@@ -149,8 +168,8 @@ def _verdicts(by_name: dict[str, Row]) -> list[str]:
             ratio = row.exponent_in_theorem() / promise.exponent
             what = "the exponent in h_max is within 15 % of the promise"
             asked.append((f"{row.study.name}: {what}", f"{ratio:.2f}", abs(ratio - 1) <= WITHIN))
-            what = "as fast as the promise with its logarithms, within 15 %"
-            asked.append((f"{row.study.name}: {what}", f"{share:.2f}", abs(share - 1) <= WITHIN))
+            what = "at least 85 % as fast as the promise with its logarithms"
+            asked.append((f"{row.study.name}: {what}", f"{share:.2f}", share >= 1 - WITHIN))
         else:
             ratio = row.exponent()[0] / promise.exponent
             what = "the exponent in N is at least 85 % of the promise without logarithms"
@@ -160,29 +179,33 @@ def _verdicts(by_name: dict[str, Row]) -> list[str]:
             asked.append((f"{row.study.name}: {what}", f"{ratio:.2f}", ratio >= 1 - WITHIN))
             what = "at least 85 % as fast as the promise with its logarithms"
             asked.append((f"{row.study.name}: {what}", f"{share:.2f}", share >= 1 - WITHIN))
+            share = row.share_of_sharper_promise()
+            what = "the same, if the confidence term g were 1"
+            asked.append((f"{row.study.name}: {what}", f"{share:.2f}", share >= 1 - WITHIN))
     return ["| asked | measured | |", "|---|---|---|"] + [
         f"| {what} | {value} | {'yes' if holds else '**no**'} |" for what, value, holds in asked
     ]
 
 
 def _noise_table(by_name: dict[str, Row]) -> list[str]:
-    """Regret at the largest budget, and exponents, for PlaTγPOOS and OLOP."""
+    """PlaTγPOOS and OLOP on the same problem with less and less noise."""
     lines = [
-        f"κ = 1, ρ = γ = 0.8. OLOP is told the true largest reward and a noise of {NOISES[0]:g}.",
+        "κ = 1, ρ = γ = 0.8, where the promise is n^(−1/2) for high noise and ρ^n without. OLOP is",
+        f"told the true largest reward, and a noise of {NOISES[0]:g} whatever it is.",
         "",
-        "| noise b | PlaTγPOOS: regime | last regret | exponent in N | OLOP: regret | exponent |",
-        "|---|---|---|---|---|---|",
     ]
+    budgets: list[int] = []
     for noise in NOISES:
-        pair = [by_name.get(f"b = {noise:g}, {name}") for name in ("PlaTγPOOS", "OLOP")]
-        if pair[0] is None or pair[1] is None:
-            continue
-        shown = []
-        for row in pair:
-            x = f"{row.exponent()[0]:.2f}" if row and len(row.seen) >= 3 else "–"
-            shown += [f"{row.points[-1].regret:.2g}" if row else "–", x]
-        lines.append(
-            f"| {noise:g} | {pair[0].promises[-1].regime} | {shown[0]} | {shown[1]} | {shown[2]} "
-            f"| {shown[3]} |"
-        )
+        for name in ("PlaTγPOOS", "OLOP"):
+            row = by_name.get(f"b = {noise:g}, {name}")
+            if row is None:
+                continue
+            if not budgets:
+                budgets = [point.budget for point in row.points]
+                lines.append(
+                    "| planner, noise | regime | " + " | ".join(f"{n:,}" for n in budgets) + " |"
+                )
+                lines.append("|---|---|" + "---|" * len(budgets))
+            shown = " | ".join(f"{point.regret:.2g}" for point in row.points)
+            lines.append(f"| {name}, b = {noise:g} | {row.promises[-1].regime} | {shown} |")
     return lines

@@ -15,7 +15,7 @@ from platypoos.theory.measure import Notebook, Point, progress_bar, worst_regret
 
 RESET = Access.RESET
 CALLS = 20_000_000
-NOISES = (1.0, 0.1, 0.01, 0.0)
+NOISES = (1.0, 0.1, 0.001, 1e-6, 0.0)
 
 
 @dataclass(frozen=True)
@@ -92,8 +92,8 @@ def studies() -> list[Study]:
         Study("κ = K, SequOOL", every, SequOOL(0.9), decades(3.5, 6.5, 3)),
         Study("1 < κ < K, SequOOL", some, SequOOL(0.9), decades(3.5, 6.5, 3)),
         Study("κ = K, PlaTγPOOS", every, PlaTyPOOS(0.9), decades(3.5, 6.5, 3)),
-        Study("γ²κ ≤ 1, high noise", few, PlaTyPOOS(0.7), decades(3, 6, 3), (40, 400)),
-        Study("γ²κ > 1, high noise", many, PlaTyPOOS(0.75), decades(3, 6, 3), (40, 400)),
+        Study("γ²κ ≤ 1, high noise", few, PlaTyPOOS(0.7), decades(3, 6, 3), (80, 400)),
+        Study("γ²κ > 1, high noise", many, PlaTyPOOS(0.75), decades(3, 6, 3), (80, 400)),
         *lower_noise(),
     ]
 
