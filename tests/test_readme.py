@@ -10,7 +10,7 @@ README = (Path(__file__).parent.parent / "README.md").read_text()
 
 def test_every_block_runs(tmp_path, monkeypatch, capsys):
     blocks = re.findall(r"```python\n(.*?)```", README, re.DOTALL)
-    assert len(blocks) == 7
+    assert len(blocks) == 8
     names: dict[str, object] = {}
     exec(blocks[0], names)  # noqa: S102
     plan = names["plan"]
@@ -28,6 +28,13 @@ def test_every_block_runs(tmp_path, monkeypatch, capsys):
     exec(blocks[5], names)  # noqa: S102
     assert names["plan"].calls == 500
     assert {path.name for path in tmp_path.iterdir()} == {"cartpole.gif", "cartpole.json"}
+    exec(blocks[7], names)  # noqa: S102
+    h = names["h"]
+    assert (round(h.nu, 2), h.rho, h.kappa_u) == (1.16, 0.5, 1.0)
+    said = re.findall(r"# '(.*?)': ", blocks[7])
+    calls = re.findall(r"^pp\.theory\.bound\(.*?\)\.rate", blocks[7], re.MULTILINE)
+    assert said == [eval(call, names) for call in calls]  # noqa: S307
+    assert len(said) == 2
 
 
 def test_no_placeholder_is_left():

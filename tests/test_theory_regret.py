@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
@@ -193,6 +195,28 @@ def test_bad_commands(arguments, message, capsys):
     assert main(["theory", *arguments]) == 2
     captured = capsys.readouterr()
     assert message in captured.err
+
+
+def test_the_page_says_the_truth():
+    page = (Path(__file__).parent.parent / "docs" / "theory.md").read_text()
+    first, second = re.findall(r"```python\n(.*?)```", page, re.DOTALL)
+    names = {}
+    exec(first, names)  # noqa: S102
+    h = names["h"]
+    assert f"{h.nu:.2f}, {h.rho}: the smallest" in first
+    assert f"{h.counts_u} near-optimal" in first
+    assert f"{h.kappa_u}, {h.constant_u}: of two" in first
+    assert f"({h.interval_u[0]}, {h.interval_u[1]:.2f}): what" in first
+    exec(second, names)  # noqa: S102
+    promise = names["promise"]
+    assert f"{promise.regime!r}, {promise.rate!r}" in second
+    assert list(promise.depths) == ["h_tilde", "h_tilde_2", "h_bar_2", "h_hat_2"]
+    assert f"{promise.bound:.2f} = ν" in second
+    assert promise.bound == h.nu
+    sure = pp.theory.bound(h, planner="sequool", budget=10_000)
+    assert f"{sure.bound:.0e}: without noise, ν·ρ^{sure.guaranteed_depth + 1}" in second
+    for picture in re.findall(r"\]\((results/theory/.*?)\)", page):
+        assert (Path(__file__).parent.parent / "docs" / picture).exists()
 
 
 def test_the_results_are_made_by_one_command(capsys, tmp_path, monkeypatch):

@@ -77,7 +77,7 @@ class Setting:
 
 
 def tilde(s: Setting) -> float:
-    """h̃: the largest with h²(γ²κ)^h ≤ a·ρ^(2h̃) for all h ≤ h̃ (the equation before D.1).
+    """h̃: the largest with h²(γ²κ)^h ≤ a·ρ^(2h̃) for all h ≤ h̃ (step 2 of the proof).
 
     The paper has no closed form for γ²κ < 1, where h²(γ²κ)^h peaks at h = 2/log(1/γ²κ); but
     either h̃ comes before the peak, and there is equality at h̃, or equality at the peak.

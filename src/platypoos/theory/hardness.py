@@ -104,8 +104,9 @@ def hardness(
         rho: the smoothness ρ, in (0, discount]; the discount if left out, for which Proposition 1
             always holds.
         nu: the smoothness ν; the smallest for which Proposition 1 holds if left out.
-        reward_floor: rewards are counted from here; the smallest reward if left out (0 if that is
-            smaller and episodes end). The paper has rewards of at least 0, and counts from 0.
+        reward_floor: rewards are counted from here; if left out, from the problem's own
+            ``reward_floor`` if it has one, else the smallest reward reached, or 0 if episodes end
+            and that is smaller. The paper has rewards of at least 0, and counts from 0.
 
     κ is the growth of the counts over the deeper half of the depths, between 1 and the number of
     actions; its interval is from the smallest to the largest growth over parts of them that are at
@@ -248,8 +249,16 @@ def constant_for(counts: list[int] | tuple[int, ...], kappa: float) -> float:
     >>> constant_for([1, 3, 6, 12], kappa=2.0)
     1.5
     """
-    logs = [math.log(count) - h * math.log(kappa) for h, count in enumerate(counts) if count]
-    return max(1.0, math.exp(max(logs, default=0.0)))
+    step = math.log(kappa)
+    return max(
+        [1.0]
+        + [
+            # In floats where they suffice: e^log n is not quite n.
+            n / kappa**h if math.log(n) < 700 > h * step else math.exp(math.log(n) - h * step)
+            for h, n in enumerate(counts)
+            if n
+        ]
+    )
 
 
 def kappa_for(counts: list[int] | tuple[int, ...], constant: float) -> float:
