@@ -180,6 +180,6 @@ def _last_above_one(log_scale: float, decay: float) -> float:
     The fixed point of h = (log h + log_scale)/decay, from above.
     """
     h = max(1.0, 2 * (log_scale + 2 * math.log(2 / decay) + 2) / decay)
-    for _ in range(60):
+    for _ in range(8):  # each brings it nearer, from above
         h = max(1.0, (math.log(h) + log_scale) / decay)
     return h + 1
