@@ -267,7 +267,7 @@ def made(kappa, rho, gamma=0.8, actions=3):
         (made(1.5, 0.8), 1e-9, 10**6, "low noise", "n^−0.55", math.log(1 / 0.8) / math.log(1.5)),
         (made(3.0, 0.8), 1e-9, 10**6, "low noise", "n^−0.203", math.log(1 / 0.8) / math.log(3)),
         (made(1.0, 0.3, 0.3), 1e-2, 10**5, "low noise (i) only", "(n/b²)^−0.5", 0.5),
-        (made(1.1, 0.5, 0.5), 1e-3, 10**10, "low noise (i) only", "(n/b²)^−0.5", 0.5),
+        (made(1.5, 0.5, 0.5), 1e-3, 10**10, "low noise (i) only", "(n/b²)^−0.5", 0.5),
         (made(2.0, 0.8), 10**-1.5, 10**6, "low noise (i) only", "n^−0.322", math.log2(1 / 0.8)),
         (made(1.0, 0.475, 0.95), 10**-6.5, 10**6, "low noise (ii) only", "ρ^√n with ρ = 0.475",
          None),
