@@ -113,7 +113,7 @@ def hardness(
     least half as long. C is the smallest for which N_h ≤ C·κ^h at every depth.
 
     >>> import platypoos as pp
-    >>> problem = pp.problems.MadeToOrder(kappa=2.0, rho=0.5, depth=20, num_actions=3)
+    >>> problem = pp.problems.MadeToOrder(kappa=2.0, rho=0.5, depth=40, num_actions=3)
     >>> h = pp.theory.hardness(problem, discount=0.95, depth=16, rho=0.5)
     >>> round(h.nu, 3), round(h.kappa_u, 3), h.counts_u[:5]
     (0.5, 2.0, (1, 3, 6, 12, 24))
