@@ -81,6 +81,29 @@ def compiled() -> None:
     print(f"exponent of time against N, 10^4 to 10^6: {slope:.3f} (bar 1.05)\n")
 
 
+def shared() -> None:
+    model = pp.problems.SwitchChain(noise=NOISE).compiled()
+    graph = pp.GraphPlaTyPOOS(discount=0.95)
+    print("compiled SwitchChain, noise ±10, GraphPlaTyPOOS beside PlaTγPOOS")
+    print(f"{'N':>9} {'plain ns/call':>13} {'graph ns/call':>13} {'ratio':>7} {'bar':>5}")
+    budgets = [10**3, 10**4, 10**5, 10**6]
+    times = []
+    for budget in budgets:
+        plain, planned = best_times(
+            [
+                lambda n=budget: PLANNER.plan(model, budget=n, seed=0),  # type: ignore[misc]
+                lambda n=budget: graph.plan(model, budget=n, seed=0),  # type: ignore[misc]
+            ]
+        )
+        times.append(planned)
+        print(
+            f"{budget:>9} {plain / budget * 1e9:>13.1f} {planned / budget * 1e9:>13.1f} "
+            f"{planned / plain:>7.2f} {2:>5}"
+        )
+    slope = np.polyfit(np.log(budgets), np.log(times), 1)[0]
+    print(f"exponent of time against N: {slope:.3f} (bar 1.1)\n")
+
+
 def python() -> None:
     problem = pp.problems.SwitchChain(noise=NOISE)
     budget = 10**4
@@ -130,6 +153,7 @@ def start_up() -> None:
 
 if __name__ == "__main__":
     compiled()
+    shared()
     python()
     memory()
     start_up()

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from platypoos._jit import borrowed, inlined, jit, jitable
+from platypoos._jit import borrowed, folded, inlined, jit, jitable
 from platypoos.graph import NONE, Graph
 from platypoos.planners.graph_entries import (
     AGREED,
@@ -40,7 +40,7 @@ from platypoos.planners.graph_entries import (
     VALIDATING,
     Search,
 )
-from platypoos.planners.graph_requests import is_quiet, learn
+from platypoos.planners.graph_requests import is_quiet, learn, sort_request
 from platypoos.planners.graph_solve import solve
 from platypoos.tree import TERMINAL, Tree
 
@@ -115,10 +115,9 @@ def rival(search: Search) -> int:
     return best
 
 
-@jitable
+@folded
 def follow(tree: Tree, graph: Graph, search: Search, action: int, sign: float, count: int) -> int:
     """Add the steps of a first action's best sequence to the request, by their weights."""
-    tree, graph, search = borrowed(tree), borrowed(graph), borrowed(search)
     seen = search.place[STAMP]
     node = graph.child[search.place[HOME]] + action
     for t in range(search.place[REACH]):
@@ -162,7 +161,7 @@ def write_validation(tree: Tree, graph: Graph, search: Search, calls: int) -> in
     if left <= 0 or count == 0:
         return 0
     nodes = search.nodes
-    nodes[:count].sort()
+    sort_request(nodes, search.repeats, count)
     largest = 0.0
     for k in range(count):
         search.before[k] = abs(search.share[nodes[k]])
@@ -190,10 +189,9 @@ def write_validation(tree: Tree, graph: Graph, search: Search, calls: int) -> in
     return asked
 
 
-@jitable
+@folded
 def samples_per_weight(tree: Tree, search: Search, count: int, calls: int) -> float:
     """So many samples for each unit of weight, if steps with more keep them, cost the calls."""
-    tree, search = borrowed(tree), borrowed(search)
     level = np.inf
     while True:
         weight, samples = 0.0, float(calls)
@@ -236,13 +234,12 @@ def judge(
         place[PHASE] = FINISHED
 
 
-@jitable
+@folded
 def compare(tree: Tree, graph: Graph, search: Search) -> None:
     """How far one sequence is ahead of the other, by the samples of the last request if it can be.
 
     ``search.share`` has the weight of each step, from ``write_validation``.
     """
-    tree, graph, search = borrowed(tree), borrowed(graph), borrowed(search)
     noise, result, place = search.noise, search.result, search.place
     rest = result[0] / (1.0 - search.gamma)
     gap, variance = 0.0, 0.0

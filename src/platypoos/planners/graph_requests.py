@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import math
 
-import numpy as np
-
-from platypoos._jit import borrowed, inlined, jit, jitable
+from platypoos._jit import folded, inlined, jit
 from platypoos.graph import NONE, Graph
 from platypoos.planners.graph_entries import (
     ASKED,
@@ -29,6 +27,7 @@ from platypoos.planners.graph_entries import (
     SUM_SQUARES,
     TREE_FULL,
     Entries,
+    Ints,
     Search,
 )
 from platypoos.tree import Tree, set_node
@@ -40,7 +39,7 @@ def is_quiet(search: Search) -> bool:
     return bool(search.noise[DEGREES] > 0.0 and search.noise[SQUARES] == 0.0)
 
 
-@jitable
+@folded
 def request_root(tree: Tree, graph: Graph, search: Search, h_max: int, calls_left: int) -> int:
     """The root is opened with h_max evaluations, or few if there is no noise."""
     home = search.place[HOME]
@@ -68,7 +67,7 @@ def quiet_evaluations(search: Search) -> int:
     return 2 if noise[REPEATS] * LOOK_SHARE < noise[SAMPLES] else 1
 
 
-@jitable
+@folded
 def enough_evaluations(entries: Entries, search: Search, start: int, end: int, h: int) -> int:
     """More evaluations than this cannot matter in a layer: û differ by far more than the noise.
 
@@ -76,7 +75,6 @@ def enough_evaluations(entries: Entries, search: Search, start: int, end: int, h
     known from repeated samples. What is left for the true ones, if it is more than half, says how
     many evaluations make the noise as small as they are.
     """
-    entries, search = borrowed(entries), borrowed(search)
     squares, degrees = search.noise[SQUARES], search.noise[DEGREES]
     most = 1 << 40
     if degrees == 0.0:
@@ -135,13 +133,11 @@ def ask(tree: Tree, graph: Graph, search: Search, home: int, evaluations: int, a
     return asked
 
 
-@jitable
+@folded
 def write_request(
     tree: Tree, graph: Graph, entries: Entries, search: Search, calls_left: int
 ) -> None:
     """What the opened entries lack, as far as calls suffice."""
-    tree, graph = borrowed(tree), borrowed(graph)
-    entries, search = borrowed(entries), borrowed(search)
     place = search.place
     needed = 0
     asked = 0
@@ -163,23 +159,29 @@ def write_request(
     settle(tree, search, asked)
 
 
-@jitable
+@jit
+def sort_request(nodes: Ints, repeats: Ints, size: int) -> None:
+    """Sort nodes, and their repeats with them: a Shell sort, as they are almost in order."""
+    gap = 1
+    while gap < size // 9:
+        gap = 3 * gap + 1
+    while gap > 0:
+        for k in range(gap, size):
+            node, count = nodes[k], repeats[k]
+            at = k
+            while at >= gap and nodes[at - gap] > node:
+                nodes[at], repeats[at] = nodes[at - gap], repeats[at - gap]
+                at -= gap
+            nodes[at], repeats[at] = node, count
+        gap //= 3
+
+
+@folded
 def settle(tree: Tree, search: Search, asked: int) -> None:
     """Sort the request, note what was known before it."""
-    tree, search = borrowed(tree), borrowed(search)
-    rising = True
-    for k in range(1, asked):
-        if search.nodes[k] < search.nodes[k - 1]:
-            rising = False
-    if rising:
-        for k in range(asked):
-            search.repeats[k] = int(search.keys[k])
-    else:
-        order = np.argsort(search.nodes[:asked])
-        sorted_nodes = search.nodes[:asked][order]
-        for k in range(asked):
-            search.nodes[k] = sorted_nodes[k]
-            search.repeats[k] = int(search.keys[order[k]])
+    for k in range(asked):
+        search.repeats[k] = int(search.keys[k])
+    sort_request(search.nodes, search.repeats, asked)
     fresh = 0
     for k in range(asked):
         node = search.nodes[k]
@@ -191,10 +193,9 @@ def settle(tree: Tree, search: Search, asked: int) -> None:
     search.place[FRESH] = fresh
 
 
-@jit
+@folded
 def learn(tree: Tree, graph: Graph, search: Search) -> None:
     """What a request tells: how far the means moved, and which states meet."""
-    tree, graph, search = borrowed(tree), borrowed(graph), borrowed(search)
     noise = search.noise
     for k in range(search.place[ASKED]):
         node = search.nodes[k]
@@ -223,7 +224,7 @@ def learn(tree: Tree, graph: Graph, search: Search) -> None:
         noise[REPEATS] += count
 
 
-@jitable
+@folded
 def believe(search: Search) -> tuple[float, float]:
     """The mean of all mean rewards, and the noise's variance over theirs."""
     noise = search.noise

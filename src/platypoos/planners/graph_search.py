@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from platypoos._jit import borrowed, inlined, jit
+from platypoos._jit import borrowed, folded, inlined, jit
 from platypoos.graph import NONE, Graph, link
 from platypoos.planners.graph_decision import (
     end_round,
@@ -142,7 +142,7 @@ def advance(
         place[PENDING] = 1
 
 
-@jit
+@folded
 def open_layer(
     tree: Tree, graph: Graph, entries: Entries, search: Search, calls: int, tie_seed: int
 ) -> int:
@@ -153,8 +153,6 @@ def open_layer(
     of that where sequences meet. Nothing is changed but scratch memory until all of it is known
     to fit.
     """
-    tree, graph = borrowed(tree), borrowed(graph)
-    entries, search = borrowed(entries), borrowed(search)
     place, group_end = search.place, search.group_end
     calls_left = explore_until(search) - calls
     h, start, size, h_max = place[LAYER], place[START], place[SIZE], place[H_MAX]
@@ -258,12 +256,10 @@ def urgency(graph: Graph, node: int, chance: np.uint64) -> np.uint64:
     return chance & ~NEW
 
 
-@jit
+@folded
 def extend(tree: Tree, graph: Graph, entries: Entries, search: Search) -> None:
     """The children of the opened entries are the next layer."""
     learn(tree, graph, search)
-    tree, graph = borrowed(tree), borrowed(graph)
-    entries, search = borrowed(entries), borrowed(search)
     place, group_end = search.place, search.group_end
     h = place[LAYER]
     weight = search.power[h]

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from platypoos._jit import borrowed, inlined, jit, jitable
+from platypoos._jit import borrowed, folded, inlined, jit
 from platypoos.graph import NONE, Graph
 from platypoos.planners.graph_entries import HOME, STAMP, Search
 from platypoos.planners.graph_requests import believe, shrunk
@@ -38,14 +38,13 @@ def solve(tree: Tree, graph: Graph, search: Search, given_floor: float, tie_seed
     return int(search.choice[root])
 
 
-@jitable
+@folded
 def survey(tree: Tree, graph: Graph, search: Search, given_floor: float) -> int:
     """The states with known actions, by their distance; and the reward floor.
 
     The floor is the smallest mean reward. Where episodes end, it is the smallest average along
     a path, and at most 0: else an end would look better than to go on whenever there is noise.
     """
-    tree, graph, search = borrowed(tree), borrowed(graph), borrowed(search)
     place, order, gamma = search.place, search.order, search.gamma
     place[STAMP] += 1
     seen = place[STAMP]
@@ -104,7 +103,7 @@ def worth(
     return reward + search.gamma * float(tree.value[after])
 
 
-@jitable
+@folded
 def improve(
     tree: Tree,
     graph: Graph,
@@ -119,7 +118,6 @@ def improve(
 
     Or only in states that have none yet.
     """
-    tree, graph, search = borrowed(tree), borrowed(graph), borrowed(search)
     changed = 0
     for k in range(count - 1, -1, -1):
         home = search.order[k]
@@ -145,7 +143,7 @@ def improve(
     return changed
 
 
-@jitable
+@folded
 def evaluate_policy(
     tree: Tree,
     graph: Graph,
@@ -155,7 +153,6 @@ def evaluate_policy(
     belief: tuple[float, float],
 ) -> None:
     """The values of all states under the policy."""
-    tree, graph, search = borrowed(tree), borrowed(graph), borrowed(search)
     place, stack, stamp, choice = search.place, search.stack, search.stamp, search.choice
     gamma = search.gamma
     place[STAMP] += 2
