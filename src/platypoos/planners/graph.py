@@ -46,13 +46,15 @@ class GraphPlaTyPOOS(Planner):
         - Mean rewards are drawn to the mean of all of them, as far as the noise makes them
           unsure: of many noisy sequences the best is else the luckiest.
         - The recommendation is not the best sequence of the round but the best policy in all that
-          is known of the graph, loops included. What is unknown is counted at the reward floor.
+          is known of the graph, loops included. What is unknown is counted at the reward floor, or
+          where sequences meet at the mean of all rewards.
         - Three tenths of the calls, if there is noise, tell the best first action from the best
           other one, in eight parts: after each, what is known is solved again.
 
     Args:
         discount: γ, in [0, 1).
-        reward_floor: the reward that unseen steps are counted at; None for the smallest seen.
+        reward_floor: the reward that unseen steps are counted at; None for the smallest seen, or
+            for the mean of all where sequences meet.
         memory: the most bytes to keep from step to step in ``control``; 0 to forget. What can no
             longer be reached is forgotten first. When a reward contradicts the memory, it is
             dropped.

@@ -21,6 +21,7 @@ from platypoos.planners.graph_entries import (
     EXPLORING,
     FINISHED,
     FRESH,
+    FRONTIER,
     H_BEFORE,
     H_MAX,
     HOME,
@@ -55,7 +56,7 @@ may make another sequence the best, which is then to be made sure of."""
 def explore_until(search: Search) -> int:
     """The number of calls that rounds may reach; the rest is kept to make sure."""
     limit, began = search.place[LIMIT], search.place[BEGAN]
-    if is_quiet(search):
+    if search.noise[SQUARES] == 0.0:  # no noise was seen yet
         return int(limit)
     kept = int(RESERVE * (limit - began))
     return int(max(limit - kept, min(limit, began + search.num_actions)))
@@ -70,7 +71,11 @@ def end_round(
     place = search.place
     decide(tree, graph, search, given_floor, tie_seed)
     h, made = place[H_MAX], calls - place[MADE]
-    idle = made == 0 and (is_quiet(search) or h >= place[LIMIT] - place[BEGAN])
+    # A round that lacked nothing: a larger one may, if there are states to reach or noise.
+    idle = made == 0 and (
+        (is_quiet(search) and place[FRONTIER] == 0)
+        or h >= max(place[LIMIT] - place[BEGAN], tree.size[0])
+    )
     left = explore_until(search) - calls
     if idle or left <= 0 or place[CUT]:
         place[PHASE], place[PART] = VALIDATING, 0

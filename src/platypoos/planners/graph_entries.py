@@ -18,12 +18,13 @@ DONE, TREE_FULL, ENTRIES_FULL, PAUSED, FAILED = 0, 1, 2, 3, 4
 """How a visit to the search ends."""
 LAYER, START, SIZE, H_MAX, HOME, FRESH, OPENED, ASKED, STAMP, ROUND = range(10)
 LIMIT, BEGAN, MADE, CUT, PHASE, PART, AGREED, ANSWER, DEEPEST, REACH = range(10, 20)
-PATH_SIZE, PATH_END, H_BEFORE, PENDING = 20, 21, 22, 23
+PATH_SIZE, PATH_END, H_BEFORE, PENDING, FRONTIER = 20, 21, 22, 23, 24
 """Entries of ``Search.place``: where the search is. STAMP counts, so that ``Search.stamp`` never
 has to be cleared. LIMIT and BEGAN are numbers of calls, MADE those made before the round; CUT
 tells that calls did not suffice; AGREED rounds in a row found ANSWER; steps from REACH on count
 less than NEGLIGIBLE. PATH_SIZE and PATH_END are of ``Search.path``.
-A request is PENDING when it was made and not yet taken in."""
+A request is PENDING when it was made and not yet taken in. FRONTIER states can be reached, and
+their actions are unknown."""
 EXPLORING, VALIDATING, FINISHED = 0, 1, 2
 """Values of ``Search.place[PHASE]``."""
 SQUARES, DEGREES, SAMPLES, REPEATS, KNOWN, SUM, SUM_SQUARES, SUM_INVERSE, ORIGIN, SEEN, MET = range(
@@ -99,7 +100,7 @@ def make_search(room: int, capacity: int, num_actions: int, gamma: float) -> Sea
     reach = min(len(power), 1 + horizon(gamma, NEGLIGIBLE))
     search = with_room(
         Search(
-            place=np.zeros(24, np.int64),
+            place=np.zeros(25, np.int64),
             noise=np.zeros(11),
             group_end=np.empty(MOST_LEVELS + 1, np.int64),
             result=np.zeros(5),

@@ -32,6 +32,15 @@ from platypoos.planners.graph_entries import (
 )
 from platypoos.tree import Tree, set_node
 
+FEW = 0.1
+"""Where at most so many successors are states known before, sequences hardly ever meet."""
+
+
+@inlined
+def meets(search: Search) -> bool:
+    """Whether sequences meet in the same states, more than by chance."""
+    return bool(search.noise[MET] > FEW * search.noise[SEEN])
+
 
 @inlined
 def is_quiet(search: Search) -> bool:
@@ -43,20 +52,24 @@ def is_quiet(search: Search) -> bool:
 def request_root(tree: Tree, graph: Graph, search: Search, h_max: int, calls_left: int) -> int:
     """The root is opened with h_max evaluations, or few if there is no noise."""
     home = search.place[HOME]
-    if graph.child[home] == NONE and tree.size[0] + search.num_actions > len(tree.parent):
-        return TREE_FULL
+    first = graph.child[home]
+    search.place[ASKED] = 0
+    if first == NONE:
+        if tree.size[0] + search.num_actions > len(tree.parent):
+            return TREE_FULL
+        if calls_left < search.num_actions:
+            search.place[OPENED], search.place[CUT] = 0, 1
+            return PAUSED
+        make_children(tree, graph, search, home)
     evaluations = h_max
-    if graph.child[home] != NONE and is_quiet(search):
+    if first != NONE and is_quiet(search):
         evaluations = min(h_max, quiet_evaluations(search))
     if evaluations * search.num_actions > calls_left:
         evaluations = max(1, calls_left // search.num_actions)
-    if graph.child[home] == NONE and calls_left < search.num_actions:
-        search.place[CUT] = 1
-        search.place[ASKED] = 0
-        search.place[OPENED] = 0
-        return PAUSED
-    make_children(tree, graph, search, home)
-    settle(tree, search, ask(tree, graph, search, home, evaluations, 0))
+    asked = ask(tree, graph, search, home, evaluations, 0)
+    if first != NONE and search.noise[DEGREES] == 0.0:
+        asked = min(asked, 1)  # a look for noise will do
+    settle(tree, search, asked)
     return PAUSED
 
 

@@ -36,14 +36,12 @@ from platypoos.planners.graph_entries import (
     H_MAX,
     HOME,
     LAYER,
-    MET,
     OPENED,
     PAUSED,
     PENDING,
     PHASE,
     REACH,
     ROUND,
-    SEEN,
     SIZE,
     STAMP,
     START,
@@ -57,6 +55,7 @@ from platypoos.planners.graph_requests import (
     enough_evaluations,
     is_quiet,
     learn,
+    meets,
     request_root,
     shrunk,
     write_request,
@@ -69,8 +68,6 @@ from platypoos.tree import NODE_BITS, TERMINAL, Tree, ticket
 NEW = np.uint64(1 << 63)
 TAKEN = -2
 """In place of a state's best entry: it is opened in this layer."""
-FEW = 0.1
-"""Where at most so many successors are states known before, sequences hardly ever meet."""
 
 
 @Driver
@@ -178,7 +175,7 @@ def open_layer(
         return DONE
     most = enough_evaluations(entries, search, start, size, h)
     weight = search.power[h] * search.power[h]
-    if search.noise[MET] > FEW * search.noise[SEEN]:
+    if meets(search):
         weight /= 4.0
     waiting = np.uint64(0)
     taken = 0

@@ -10,8 +10,8 @@ import numpy as np
 
 from platypoos._jit import borrowed, folded, inlined, jit
 from platypoos.graph import NONE, Graph
-from platypoos.planners.graph_entries import HOME, STAMP, Search
-from platypoos.planners.graph_requests import believe, shrunk
+from platypoos.planners.graph_entries import FRONTIER, HOME, KNOWN, ORIGIN, STAMP, SUM, Search
+from platypoos.planners.graph_requests import believe, meets, shrunk
 from platypoos.tree import TERMINAL, Tree, ticket
 
 FLOOR = 0
@@ -40,10 +40,13 @@ def solve(tree: Tree, graph: Graph, search: Search, given_floor: float, tie_seed
 
 @folded
 def survey(tree: Tree, graph: Graph, search: Search, given_floor: float) -> int:
-    """The states with known actions, by their distance; and the reward floor.
+    """The states with known actions, by their distance; and the reward that others are counted at.
 
-    The floor is the smallest mean reward. Where episodes end, it is the smallest average along
-    a path, and at most 0: else an end would look better than to go on whenever there is noise.
+    In a tree it is the smallest mean reward, or where episodes end the smallest average along a
+    path, and at most 0: else an end would look better than to go on whenever there is noise. All
+    known sequences are cut off somewhere, so that this is fair. Where sequences meet there are
+    loops, which are known for ever: unknown states would stand no chance against them, and are
+    counted at the mean of all rewards.
     """
     place, order, gamma = search.place, search.order, search.gamma
     place[STAMP] += 1
@@ -53,7 +56,7 @@ def survey(tree: Tree, graph: Graph, search: Search, given_floor: float) -> int:
     order[0] = root
     search.stamp[root] = seen
     search.share[root] = 0.0  # the value of the path so far
-    count, k = 1, 0
+    count, k, frontier = 1, 0, 0
     floor, least, ended = np.inf, np.inf, False
     end_of_layer, weight, steps = 1, 1.0, 1.0
     while k < count:
@@ -80,9 +83,14 @@ def survey(tree: Tree, graph: Graph, search: Search, given_floor: float) -> int:
                 if graph.child[after] != NONE:
                     order[count] = after
                     count += 1
+                else:
+                    frontier += 1
         k += 1
     if ended:
         floor = min(least, 0.0)
+    if meets(search):
+        floor = search.noise[ORIGIN] + search.noise[SUM] / search.noise[KNOWN]
+    place[FRONTIER] = frontier
     search.result[FLOOR] = floor if np.isnan(given_floor) else given_floor
     return count
 
