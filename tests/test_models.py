@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import pickle
 import subprocess
 import sys
 
@@ -12,6 +13,7 @@ import pytest
 
 import platypoos as pp
 from platypoos._jit import fingerprint
+from platypoos.planners.graph_solve import solve
 
 PROBLEMS = [
     pp.problems.SwitchChain(noise=1.0),
@@ -228,3 +230,12 @@ def test_importing_compiles_nothing():
         "assert not heavy, heavy\n"
     )
     subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_a_cache_of_another_version_is_not_read(tmp_path, monkeypatch):
+    # Its index may name types that are gone: only the first object of it may be unpickled.
+    cache_file = solve._cache._cache_file
+    index = tmp_path / "old.nbi"
+    index.write_bytes(pickle.dumps(numba.__version__) + b"garbage")
+    monkeypatch.setattr(cache_file, "_index_path", str(index))
+    assert cache_file._load_index() == {}
