@@ -2,6 +2,8 @@
 
     python benchmarks/samples.py       writes docs/results/samples.md and .png (half an hour)
 
+What was measured is kept in out/samples.jsonl; it goes on where it was stopped.
+
 Regret of a plan: max Q* − Q*(action). Regret of an episode of 20 steps: Σ γ^t of these. A budget
 is enough when from there on the mean regret stays below a tenth of that of random actions
 (interpolated in log N). 100 paired seeds. Contenders are told the true ranges.
@@ -9,6 +11,7 @@ is enough when from there on the mean regret stays below a tenth of that of rand
 
 from __future__ import annotations
 
+import json
 import math
 import sys
 import time
@@ -133,7 +136,7 @@ def geometric(numbers: list[float]) -> float:
 
 def report(results: dict[tuple[str, str, int], Floats]) -> list[str]:
     """The tables."""
-    about = str(__doc__).split("\n\n")[2].replace("\n", " ").strip()
+    about = str(__doc__).split("\n\n")[3].replace("\n", " ").strip()
     lines = ["# Waste no sample", "", f"`python benchmarks/samples.py`. {about}", ""]
     lines += ["![Regret of episodes against calls a step](samples.png)", ""]
     needs: dict[tuple[str, str, int], float] = {}
@@ -239,19 +242,34 @@ def draw(results: dict[tuple[str, str, int], Floats], target: Path) -> None:
     figure.savefig(target, dpi=80)
 
 
+def kept(store: Path) -> dict[tuple[str, str, int], Floats | None]:
+    """What was measured before."""
+    if not store.exists():
+        return {}
+    lines = store.read_text(encoding="utf-8").splitlines()
+    return {tuple(cell): rows and np.array(rows) for cell, rows in map(json.loads, lines)}
+
+
 def main() -> None:
     start = time.time()
     cells = [(name, "random", 10) for name in PROBLEMS + TREES]
-    cells += [(name, who, n) for name in PROBLEMS for who in (*OURS, *CONTENDERS) for n in BUDGETS]
-    cells += [(name, who, n) for name in TREES for who in OURS for n in BUDGETS]
-    results: dict[tuple[str, str, int], Floats] = {}
-    with ProcessPoolExecutor(2) as pool:
-        for i, (cell, rows) in enumerate(zip(cells, pool.map(regrets, cells), strict=True)):
-            if rows is not None:
-                results[cell] = rows
+    cells += [(name, who, n) for name in PROBLEMS + TREES for who in OURS for n in BUDGETS]
+    cells += [(name, who, n) for name in PROBLEMS for who in CONTENDERS for n in BUDGETS]
+    root = Path(__file__).parents[1]
+    store = root / "out" / "samples.jsonl"
+    store.parent.mkdir(exist_ok=True)
+    measured = kept(store)
+    missing = [cell for cell in cells if cell not in measured]
+    with ProcessPoolExecutor(2) as pool, store.open("a", encoding="utf-8") as file:
+        for i, (cell, rows) in enumerate(zip(missing, pool.map(regrets, missing), strict=True)):
+            measured[cell] = rows
+            print(
+                json.dumps([cell, None if rows is None else rows.tolist()]), file=file, flush=True
+            )
             if sys.stderr.isatty() or i % 50 == 0:
-                print(f"{i + 1} of {len(cells)} {cell} {time.time() - start:.0f} s", flush=True)
-    target = Path(__file__).parents[1] / "docs" / "results" / "samples.md"
+                print(f"{i + 1} of {len(missing)} {cell} {time.time() - start:.0f} s", flush=True)
+    results = {cell: rows for cell in cells if (rows := measured[cell]) is not None}
+    target = root / "docs" / "results" / "samples.md"
     draw(results, target.with_suffix(".png"))
     target.write_text("\n".join(report(results)) + "\n", encoding="utf-8")
     print(target.read_text(encoding="utf-8"))

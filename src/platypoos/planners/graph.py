@@ -48,7 +48,7 @@ class GraphPlaTyPOOS(Planner):
         - The recommendation is not the best sequence of the round but the best policy in all that
           is known of the graph, loops included. What is unknown is counted at the reward floor, or
           where sequences meet at the mean of all rewards.
-        - Three tenths of the calls, if there is noise, tell the best first action from the best
+        - A fifth of the calls, if there is noise, tell the best first action from the best
           other one, in eight parts: after each, what is known is solved again.
 
     Args:

@@ -47,7 +47,7 @@ from platypoos.tree import TERMINAL, Tree
 
 GAP, GAP_VARIANCE, HAS_GAP = 1, 2, 3
 """Entries of ``Search.result``, after FLOOR."""
-RESERVE, PARTS = 0.3, 8
+RESERVE, PARTS = 0.2, 8
 """So large a share of the calls is kept to make sure, and spent in so many parts: what they tell
 may make another sequence the best, which is then to be made sure of."""
 
