@@ -19,7 +19,8 @@ class Plan:
     Values are discounted sums of mean rewards along a sequence of actions; what comes after a
     sequence is counted at the reward floor (the smallest mean reward seen, or where episodes end
     the smallest average along a sequence, unless the planner was told another), and at 0 after a
-    terminal state. Planners that average over walks (such as UCT) count nothing after their
+    terminal state. GraphPlaTyPOOS counts loops for ever, and where sequences meet what is unseen at
+    the mean reward. Planners that average over walks (such as UCT) count nothing after their
     horizon.
     """
 
@@ -51,7 +52,8 @@ class Plan:
     enough: bool | None = None
     """Whether more calls are unlikely to change the action, by the rounds so far.
 
-    The last three rounds agree, and the lead is beyond doubt. None if the planner cannot tell.
+    The last three rounds agree and the lead is beyond doubt, or there is nothing left to learn.
+    None if the planner cannot tell.
     """
     reached: bool | None = None
     """Whether the accuracy that was asked for was reached within the budget; None if none was."""
