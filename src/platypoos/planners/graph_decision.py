@@ -42,7 +42,7 @@ from platypoos.planners.graph_entries import (
     Search,
 )
 from platypoos.planners.graph_requests import is_quiet, learn, sort_request
-from platypoos.planners.graph_solve import solve
+from platypoos.planners.graph_solve import FLOOR, solve
 from platypoos.tree import TERMINAL, Tree
 
 GAP, GAP_VARIANCE, HAS_GAP = 1, 2, 3
@@ -144,8 +144,8 @@ def follow(tree: Tree, graph: Graph, search: Search, action: int, sign: float, c
 
 
 @jit
-def write_validation(tree: Tree, graph: Graph, search: Search, calls: int) -> int:
-    """Samples that tell the best first action from its rival; returns the request's length.
+def write_validation(tree: Tree, graph: Graph, search: Search, calls: int) -> None:
+    """Ask for samples that tell the best first action from its rival.
 
     Each step is brought to a number of samples that grows with its weight in the lead of the one
     over the other: where the two go the same way, nothing is to be learned.
@@ -164,7 +164,7 @@ def write_validation(tree: Tree, graph: Graph, search: Search, calls: int) -> in
     if other != NONE:
         count = follow(tree, graph, search, other, -1.0, count)
     if left <= 0 or count == 0:
-        return 0
+        return
     nodes = search.nodes
     sort_request(nodes, search.repeats, count)
     largest = 0.0
@@ -172,7 +172,7 @@ def write_validation(tree: Tree, graph: Graph, search: Search, calls: int) -> in
         search.before[k] = abs(search.share[nodes[k]])
         largest = max(largest, search.before[k])
     if largest == 0.0:
-        return 0
+        return
     level = samples_per_weight(tree, search, count, left)
     asked, given, heaviest = 0, 0, 0
     for k in range(count):
@@ -191,7 +191,6 @@ def write_validation(tree: Tree, graph: Graph, search: Search, calls: int) -> in
     for k in range(asked):
         search.before[k] = tree.reward[nodes[k]]
     place[ASKED] = asked
-    return asked
 
 
 @folded
@@ -246,7 +245,7 @@ def compare(tree: Tree, graph: Graph, search: Search) -> None:
     ``search.share`` has the weight of each step, from ``write_validation``.
     """
     noise, result, place = search.noise, search.result, search.place
-    rest = result[0] / (1.0 - search.gamma)
+    rest = result[FLOOR] / (1.0 - search.gamma)
     gap, variance = 0.0, 0.0
     asked = place[ASKED]
     for k in range(asked):

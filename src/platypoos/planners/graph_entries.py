@@ -27,13 +27,11 @@ A request is PENDING when it was made and not yet taken in. FRONTIER states can 
 their actions are unknown."""
 EXPLORING, VALIDATING, FINISHED = 0, 1, 2
 """Values of ``Search.place[PHASE]``."""
-SQUARES, DEGREES, SAMPLES, REPEATS, KNOWN, SUM, SUM_SQUARES, SUM_INVERSE, ORIGIN, SEEN, MET = range(
-    11
-)
+SQUARES, DEGREES, SAMPLES, REPEATS, KNOWN, SUM, SUM_SQUARES, SUM_INVERSE, ORIGIN, MET = range(10)
 """Entries of ``Search.noise``: squared moves of means, in units of one sample's variance, their
 number, all samples, and those of actions that had been sampled before. Of all means known: their
-number, their sum and that of their squares (less the first one's, the ORIGIN), and Σ 1/T. Of the
-successors seen: their number, and how many of them were known states."""
+number, their sum and that of their squares (less the first one's, the ORIGIN), and Σ 1/T; and how
+many of them led to a state that was known before."""
 LOOK_SHARE, LOOKS = 10, 64
 """While no noise was seen, a call in so many looks for it; and so many do before it is believed
 that nothing is left to learn."""
@@ -46,7 +44,6 @@ class Entries(NamedTuple):
     """The sequences of a round; the first is the empty one. A parent comes before its children."""
 
     node: NDArray[np.int32]  # [room] the last action's node of the tree
-    p_index: NDArray[np.int16]  # [room]
     value: Floats  # [room] û
     doubt: Floats  # [room] Σ γ^2t / T: its variance, in units of the noise's
 
@@ -57,7 +54,7 @@ class Search(NamedTuple):
     place: Ints  # where it is
     noise: Floats  # what is known of the noise
     group_end: Ints  # [levels + 1] as ``layered.Course.group_end``
-    result: Floats  # [5] see ``graph_decision``
+    result: Floats  # [4] see ``graph_decision``
     action_values: Floats  # [K]
     path: Ints  # [3, size] the best sequences of all first actions: nodes, parents, depths
     opened: Ints  # [room] entries opened in a layer…
@@ -82,7 +79,7 @@ class Search(NamedTuple):
 
 def make_entries(room: int) -> Entries:
     """Room for so many."""
-    return Entries._make(np.empty(room, kind) for kind in ("i4", "i2", "f8", "f8"))
+    return Entries._make(np.empty(room, kind) for kind in ("i4", "f8", "f8"))
 
 
 def grown_entries(entries: Entries, room: int, size: int) -> Entries:
@@ -98,64 +95,46 @@ def make_search(room: int, capacity: int, num_actions: int, gamma: float) -> Sea
     """Nothing is known yet. Room for so many entries and nodes."""
     power = powers(gamma)
     reach = min(len(power), 1 + horizon(gamma, NEGLIGIBLE))
-    search = with_room(
-        Search(
-            place=np.zeros(25, np.int64),
-            noise=np.zeros(11),
-            group_end=np.empty(MOST_LEVELS + 1, np.int64),
-            result=np.zeros(5),
-            action_values=np.empty(num_actions),
-            path=np.empty((3, 1 + reach * num_actions), np.int64),
-            power=power,
-            num_actions=num_actions,
-            gamma=gamma,
-            **dict.fromkeys(
-                (
-                    "opened",
-                    "opened_p",
-                    "nodes",
-                    "repeats",
-                    "before",
-                    "fresh",
-                    "keys",
-                    "pool",
-                    "stamp",
-                    "best",
-                    "opened_in",
-                    "choice",
-                    "order",
-                    "stack",
-                    "share",
-                )
-            ),  # type: ignore[arg-type]
-        ),
-        room,
-        capacity,
+    search = Search(
+        place=np.zeros(25, np.int64),
+        noise=np.zeros(10),
+        group_end=np.empty(MOST_LEVELS + 1, np.int64),
+        result=np.zeros(4),
+        action_values=np.empty(num_actions),
+        path=np.empty((3, 1 + reach * num_actions), np.int64),
+        power=power,
+        num_actions=num_actions,
+        gamma=gamma,
+        **scratch(room, capacity),
     )
     search.place[REACH] = reach
     return search
 
 
+def scratch(room: int, capacity: int) -> dict[str, Any]:
+    """The fields of ``Search`` that depend on its room."""
+    ints = ("opened", "opened_p", "nodes", "repeats", "fresh")
+    return {
+        **{name: np.empty(room, np.int64) for name in ints},
+        "before": np.empty(room),
+        "keys": np.empty(room),
+        "pool": np.empty(room, np.uint64),
+        "stamp": np.zeros(capacity, np.int64),
+        "best": np.empty(capacity, np.int32),
+        "opened_in": np.zeros(capacity, np.int64),
+        "choice": np.full(capacity, NONE, np.int32),
+        "order": np.empty(capacity, np.int32),
+        "stack": np.empty(capacity, np.int32),
+        "share": np.empty(capacity),
+    }
+
+
 def with_room(search: Search, room: int, capacity: int) -> Search:
-    """The same search with fresh scratch memory."""
-    ints = [np.empty(room, np.int64) for _ in range(5)]
-    return search._replace(
-        opened=ints[0],
-        opened_p=ints[1],
-        nodes=ints[2],
-        repeats=ints[3],
-        fresh=ints[4],
-        before=np.empty(room),
-        keys=np.empty(room),
-        pool=np.empty(room, np.uint64),
-        stamp=np.zeros(capacity, np.int64),
-        best=np.empty(capacity, np.int32),
-        opened_in=np.zeros(capacity, np.int64),
-        choice=np.full(capacity, NONE, np.int32),
-        order=np.empty(capacity, np.int32),
-        stack=np.empty(capacity, np.int32),
-        share=np.empty(capacity),
-    )
+    """The same search with more room; its nodes keep their numbers."""
+    larger = search._replace(**scratch(room, capacity))
+    larger.opened_in[: len(search.opened_in)] = search.opened_in
+    larger.choice[: len(search.choice)] = search.choice
+    return larger
 
 
 @lru_cache(8)

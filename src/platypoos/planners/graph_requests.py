@@ -20,7 +20,6 @@ from platypoos.planners.graph_entries import (
     PAUSED,
     REPEATS,
     SAMPLES,
-    SEEN,
     SQUARES,
     SUM,
     SUM_INVERSE,
@@ -39,7 +38,7 @@ FEW = 0.1
 @inlined
 def meets(search: Search) -> bool:
     """Whether sequences meet in the same states, more than by chance."""
-    return bool(search.noise[MET] > FEW * search.noise[SEEN])
+    return bool(search.noise[MET] > FEW * search.noise[KNOWN])
 
 
 @inlined
@@ -224,7 +223,6 @@ def learn(tree: Tree, graph: Graph, search: Search) -> None:
         noise[SUM_INVERSE] += 1.0 / pulls
         if known == 0:
             noise[KNOWN] += 1.0
-            noise[SEEN] += 1.0
             noise[MET] += graph.home[node] != node
             continue
         before = search.before[k] - noise[ORIGIN]

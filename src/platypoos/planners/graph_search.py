@@ -153,9 +153,7 @@ def open_layer(
     place, group_end = search.place, search.group_end
     calls_left = explore_until(search) - calls
     h, start, size, h_max = place[LAYER], place[START], place[SIZE], place[H_MAX]
-    p_max = 0
-    while h_max >> (p_max + 1):
-        p_max += 1
+    p_max = largest_p(h_max)
     place[STAMP] += 1
     layer = place[STAMP]
     place[ASKED] = place[FRESH] = place[OPENED] = 0
@@ -163,7 +161,6 @@ def open_layer(
         place[ROUND] += 1
         place[CUT] = 0
         entries.node[0] = place[HOME]
-        entries.p_index[0] = p_max
         entries.value[0] = entries.doubt[0] = 0.0
         place[START], place[SIZE] = 0, 1
         search.opened[0], search.opened_p[0] = 0, p_max
@@ -240,6 +237,15 @@ def open_layer(
 
 
 @inlined
+def largest_p(h_max: int) -> int:
+    """⌊log2 h_max⌋."""
+    p = 0
+    while h_max >> (p + 1):
+        p += 1
+    return p
+
+
+@inlined
 def reach(search: Search) -> int:
     """The depth at which nothing matters any more: rounding hides it, or the noise does."""
     return int(len(search.power) if is_quiet(search) else search.place[REACH])
@@ -261,9 +267,7 @@ def extend(tree: Tree, graph: Graph, entries: Entries, search: Search) -> None:
     h = place[LAYER]
     weight = search.power[h]
     start = size = place[SIZE]
-    p_max = 0
-    while place[H_MAX] >> (p_max + 1):
-        p_max += 1
+    p_max = largest_p(place[H_MAX])
     group_end[p_max + 1] = start
     p = p_max
     belief = believe(search)
@@ -275,7 +279,6 @@ def extend(tree: Tree, graph: Graph, entries: Entries, search: Search) -> None:
         first = graph.child[graph.home[entries.node[i]]]
         for node in range(first, first + search.num_actions):
             entries.node[size] = node
-            entries.p_index[size] = search.opened_p[k]
             entries.value[size] = entries.value[i] + weight * shrunk(tree, node, belief)
             entries.doubt[size] = entries.doubt[i] + weight * weight / tree.pulls[node]
             size += 1

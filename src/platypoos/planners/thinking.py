@@ -46,6 +46,7 @@ from platypoos.planners.graph_entries import (
     grown_entries,
     make_entries,
     make_search,
+    scratch,
     with_room,
 )
 from platypoos.planners.graph_search import search_on
@@ -94,7 +95,6 @@ class Thinker:
         self.graph: Graph = make_graph(capacity, self.sim)
         self.tie_seed = task.tie_seed()
         self._allowed = task.budget
-        self.h_max = 1
         self.entries = make_entries(capacity)
         self.search = make_search(capacity, capacity, task.num_actions, discount)
         self.root = ROOT
@@ -124,7 +124,8 @@ class Thinker:
         sim.allow(limit - self._allowed)
         self._allowed = limit
         place[LIMIT], place[BEGAN], place[MADE] = limit, start, start
-        place[H_MAX], place[H_BEFORE], place[LAYER], place[SIZE] = self.h_max, 0, 0, 0
+        place[H_MAX] = max(1, place[H_MAX] // 2)  # what is known from before is soon gone through
+        place[H_BEFORE], place[LAYER], place[SIZE] = 0, 0, 0
         place[PHASE], place[CUT], place[AGREED], place[DEEPEST] = EXPLORING, 0, 0, 0
         place[PENDING] = 0
         if not isinstance(sim, CompiledSimulator):
@@ -155,7 +156,6 @@ class Thinker:
             if due() and self.can_decide:
                 break
         self._concluded = status == DONE
-        self.h_max = max(1, int(place[H_MAX]) // 2)
         self.exhausted = self.noiseless and sim.calls < limit and place[PHASE] == FINISHED
         return bool(place[PHASE] == FINISHED)
 
@@ -219,7 +219,7 @@ class Thinker:
         if not isinstance(self.sim, CompiledSimulator):
             homes_before = self.sim.homes.items()
             self.sim.homes = {key: known[home] for key, home in homes_before if home in known}
-        self.search = with_room(self.search, capacity, capacity)
+        self.search = self.search._replace(**scratch(capacity, capacity))
         self.entries = make_entries(capacity)
         self.root = 0
 
@@ -236,18 +236,12 @@ class Thinker:
         self.tree = grown_tree(self.tree, capacity)
         self.sim.keep(np.arange(self.tree.num_nodes), self.tree)
         self.graph = grown(self.graph, capacity, self.sim, self.tree.num_nodes)
-        before = self.search
-        self.search = with_room(before, len(before.nodes), capacity)
-        self.search.opened_in[: len(before.opened_in)] = before.opened_in
-        self.search.choice[: len(before.choice)] = before.choice
+        self.search = with_room(self.search, len(self.search.nodes), capacity)
 
     def _more_entries(self) -> None:
         room = 2 * len(self.entries.node)
         self.entries = grown_entries(self.entries, room, int(self.search.place[SIZE]))
-        before = self.search
-        self.search = with_room(before, room, len(before.stamp))
-        self.search.opened_in[:] = before.opened_in
-        self.search.choice[:] = before.choice
+        self.search = with_room(self.search, room, len(self.search.stamp))
 
     @property
     def can_decide(self) -> bool:
