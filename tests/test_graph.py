@@ -140,6 +140,22 @@ def test_same_seed_same_plan():
     assert (spread.actions, spread.value) == (plans[0].actions, plans[0].value)
 
 
+@pytest.mark.parametrize("kind", ["python", "compiled"])
+def test_plans_leave_nothing_to_each_other(kind):
+    # A plan works with memory that another has left, on another problem of the same size.
+    problem, other = (pp.problems.Garnet(20, 2, seed=seed, noise=1.0) for seed in (0, 1))
+    if kind == "compiled":
+        problem, other = problem.compiled(), other.compiled()
+    first = graph().plan(problem, budget=500, seed=0)
+    kept = [array.copy() for array in first.tree]
+    for seed in range(3):
+        graph().plan(other, budget=500, seed=seed)
+    again = graph().plan(problem, budget=500, seed=0)
+    for before, now, same in zip(kept, first.tree, again.tree, strict=True):
+        assert np.array_equal(before, now)
+        assert np.array_equal(before, same)
+
+
 def test_three_forms_one_plan():
     problem = pp.problems.SwitchChain()
     forms = (problem, problem.array(), problem.compiled())

@@ -63,7 +63,7 @@ def test_memory_is_worth_having():
 @pytest.mark.parametrize("kind", ["python", "array", "compiled"])
 def test_memory_stays_under_its_cap(kind):
     cap = 400_000
-    model = pp.problems.SwitchChain(noise=1.0)
+    model = pp.problems.Garnet(400, 3, seed=0, noise=1.0)
     model = model if kind == "python" else getattr(model, kind)()
     planner, memory = graph(memory=cap), Memory(cap)
     state, rng = model.initial_state, np.random.default_rng(0)
@@ -77,7 +77,6 @@ def test_memory_stays_under_its_cap(kind):
         memory.observe(plan.action, float(reward))
     assert not memory.dropped
     assert forgot
-    assert plan.action == 0 or plan.action == int(state[0])
 
 
 def test_forgetting_keeps_what_is_near_and_right():

@@ -20,7 +20,17 @@ import numpy as np
 from numba.core import cgutils
 from numba.core import types as nbtypes
 from numba.core.dispatcher import Dispatcher
-from numba.extending import intrinsic, register_jitable
+from numba.core.imputils import lower_getattr_generic
+from numba.core.typing.templates import AttributeTemplate
+from numba.extending import (
+    infer_getattr,
+    intrinsic,
+    lower_builtin,
+    models,
+    register_jitable,
+    register_model,
+    type_callable,
+)
 from numba.extending import overload as _numba_overload
 from numba.np.arrayobj import populate_array
 
@@ -57,15 +67,6 @@ def inlined(function: F) -> F:
 def jitable(function: F) -> F:
     """Plain Python here, compiled when called from compiled code."""
     return register_jitable(function)  # type: ignore[no-any-return]
-
-
-def folded(function: F) -> F:
-    """As ``jitable``, and always made part of the compiled functions that call it.
-
-    For functions that take named tuples of many arrays: to pass those takes longer than to do
-    what is done with them. A caller's ``borrowed`` tuples stay borrowed.
-    """
-    return register_jitable(forceinline=True)(function)  # type: ignore[no-any-return]
 
 
 def jit_uncached(function: F) -> F:
@@ -174,7 +175,7 @@ def borrow_row(_typing: Any, array: Any, row: Any) -> Any:
 
 
 def borrowed(record: Record) -> Record:
-    """A named tuple of arrays as it is; inside compiled code, one that counts no references.
+    """A tuple of arrays as it is; inside compiled code, one that counts no references.
 
     Compiled code counts a reference up and down each time it takes an array out of a tuple. That
     can cost more than all the rest of an inner loop. A function that begins with
@@ -183,26 +184,84 @@ def borrowed(record: Record) -> Record:
     return record
 
 
-@intrinsic  # type: ignore[untyped-decorator]
-def _without_counts(_typing: Any, record: Any) -> Any:
-    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        result = args[0]
-        for i, kind in enumerate(signature.args[0].types):
-            item = builder.extract_value(result, i)
-            if not isinstance(kind, nbtypes.Array):
-                context.nrt.incref(builder, kind, item)  # counted as usual
-            else:
-                array = context.make_array(kind)(context, builder, value=item)
-                array.meminfo = cgutils.get_null_value(array.meminfo.type)
-                result = builder.insert_value(result, array._getvalue(), i)
+def lent(record: Record) -> Record:
+    """A named tuple as it is; inside compiled code, only where it is.
+
+    Compiled functions are handed tuples item by item, which for dozens of arrays takes longer
+    than a small layer, and long to compile. Items of what is lent are read when they are needed;
+    they count no references, and tuples among them are lent, too. It must not outlive the
+    function that lends it.
+    """
+    return record
+
+
+class Loan(nbtypes.Type):
+    """The type of what is lent: a pointer to a record."""
+
+    def __init__(self, record: Any) -> None:
+        self.record = record
+        super().__init__(name=f"Loan({record})")
+
+
+register_model(Loan)(models.OpaqueModel)
+
+
+@type_callable(lent)  # type: ignore[untyped-decorator]
+def _type_of_lent(_context: Any) -> Any:
+    return lambda record: record if isinstance(record, Loan) else Loan(record)
+
+
+@lower_builtin(lent, nbtypes.Any)  # type: ignore[untyped-decorator]
+def _lend(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+    if isinstance(signature.args[0], Loan):
+        return args[0]
+    memory = cgutils.alloca_once_value(builder, args[0])
+    return builder.bitcast(memory, context.get_value_type(signature.return_type))
+
+
+@infer_getattr
+class _LoanItems(AttributeTemplate):  # type: ignore[misc]
+    key = Loan
+
+    def generic_resolve(self, loan: Loan, name: str) -> Any:
+        if name not in loan.record.fields:
+            return None
+        kind = loan.record.types[loan.record.fields.index(name)]
+        return Loan(kind) if isinstance(kind, numba.types.BaseTuple) else kind
+
+
+@lower_getattr_generic(Loan)  # type: ignore[untyped-decorator]
+def _read_item(context: Any, builder: Any, loan: Any, pointer: Any, name: str) -> Any:
+    index = loan.record.fields.index(name)
+    kind = loan.record.types[index]
+    record = builder.bitcast(pointer, context.get_value_type(loan.record).as_pointer())
+    item = cgutils.gep_inbounds(builder, record, 0, index)
+    if isinstance(kind, numba.types.BaseTuple):
+        return builder.bitcast(item, pointer.type)
+    return _uncounted(context, builder, kind, builder.load(item))
+
+
+@type_callable(borrowed)  # type: ignore[untyped-decorator]
+def _type_of_borrowed(_context: Any) -> Any:
+    return lambda record: record
+
+
+@lower_builtin(borrowed, nbtypes.Any)  # type: ignore[untyped-decorator]
+def _borrow(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+    result = args[0]
+    if isinstance(signature.args[0], Loan):
         return result
+    for i, kind in enumerate(signature.args[0].types):
+        item = _uncounted(context, builder, kind, builder.extract_value(result, i))
+        result = builder.insert_value(result, item, i)
+    return result
 
-    return record(record), codegen
 
-
-@overload(borrowed)
-def _borrowed_compiled(record: Any) -> Any:  # noqa: ARG001
-    def implementation(record: Any) -> Any:
-        return _without_counts(record)
-
-    return implementation
+def _uncounted(context: Any, builder: Any, kind: Any, value: Any) -> Any:
+    """Let an array forget who counts its references."""
+    if not isinstance(kind, nbtypes.Array):
+        context.nrt.incref(builder, kind, value)  # counted as usual
+        return value
+    array = context.make_array(kind)(context, builder, value=value)
+    array.meminfo = cgutils.get_null_value(array.meminfo.type)
+    return array._getvalue()

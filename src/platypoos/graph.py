@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 from platypoos._jit import borrowed, jit, overload
 from platypoos.errors import InvalidArgument
 from platypoos.simulator_compiled import CompiledSimulator
-from platypoos.tree import ROOT
 
 Key = Callable[[Any], Hashable]
 NONE = -1
@@ -29,34 +28,33 @@ class Graph(NamedTuple):
     bits: NDArray[Any]  # [capacity + 2, words] the states' memory; compiled models only
 
 
-def make_graph(capacity: int, sim: Any) -> Graph:
-    """A graph that knows the root only."""
-    graph = _arrays(capacity, sim)
-    find_home(sim, graph, ROOT)
-    return graph
+def make_graph(capacity: int, compiled: bool) -> Graph:
+    """A graph that knows nothing."""
+    table = np.empty(0, np.int32)
+    if compiled:
+        table = np.full(1 << (2 * capacity - 1).bit_length(), NONE, np.int32)
+    child = np.full(capacity, NONE, np.int32)
+    return Graph(np.empty(capacity, np.int32), child, table, np.empty((0, 1), np.uint8))
+
+
+def on_states_of(sim: Any, graph: Graph) -> Graph:
+    """The graph, able to tell the states of a ledger apart."""
+    if not isinstance(sim, CompiledSimulator):
+        return graph
+    states = sim.machine.states
+    wide = states.shape[1] * states.itemsize % 8 == 0
+    return graph._replace(bits=states.view(np.uint64 if wide else np.uint8))
 
 
 def grown(graph: Graph, capacity: int, sim: Any, size: int) -> Graph:
     """The same graph with more room, after the ledger's was made larger."""
-    larger = _arrays(capacity, sim)
+    larger = on_states_of(sim, make_graph(capacity, isinstance(sim, CompiledSimulator)))
     larger.home[:size] = graph.home[:size]
     larger.child[:size] = graph.child[:size]
     if len(larger.table):
         homes = np.flatnonzero(larger.home[:size] == np.arange(size))
         link_rows(larger, homes)
     return larger
-
-
-def _arrays(capacity: int, sim: Any) -> Graph:
-    table = np.empty(0, np.int32)
-    bits = np.empty((0, 1), np.uint8)
-    if isinstance(sim, CompiledSimulator):
-        table = np.full(1 << (2 * capacity - 1).bit_length(), NONE, np.int32)
-        states = sim.machine.states
-        wide = states.shape[1] * states.itemsize % 8 == 0
-        bits = states.view(np.uint64 if wide else np.uint8)
-    child = np.full(capacity, NONE, np.int32)
-    return Graph(np.empty(capacity, np.int32), child, table, bits)
 
 
 def key_of(model: Any, state: Any) -> Key | None:

@@ -56,6 +56,10 @@ class Tree(NamedTuple):
         """The same tree without the room for nodes that were never made."""
         return Tree._make([*(array[: self.num_nodes] for array in self[:-1]), self.size])
 
+    def copy(self) -> Tree:
+        """A copy without that room."""
+        return Tree._make([*(array.copy() for array in self.trimmed()[:-1]), self.size.copy()])
+
     @property
     def bytes_per_node(self) -> int:
         """Memory of a node, without its state."""

@@ -54,6 +54,10 @@ class Task(NamedTuple):
     def begin(self, capacity: int) -> tuple[Ledger, Tree]:
         """A ledger and a tree with room for so many nodes."""
         tree = make_tree(capacity)
+        return self.ledger(tree), tree
+
+    def ledger(self, tree: Tree) -> Ledger:
+        """A ledger of the calls that evaluate the nodes of a tree."""
         kind: Any = FunctionSimulator
         if self.executor is not None:
             kind = partial(ExecutorSimulator, executor=self.executor, timeout=self.timeout)
@@ -61,7 +65,8 @@ class Task(NamedTuple):
             kind = CompiledSimulator
         elif isinstance(self.model, ArrayModel):
             kind = ArraySimulator
-        return kind(self.model, self.state, self.budget, self.rng, self.access, tree), tree
+        ledger: Ledger = kind(self.model, self.state, self.budget, self.rng, self.access, tree)
+        return ledger
 
     def tie_seed(self) -> int:
         """A seed for breaking ties, drawn from the plan's generator."""

@@ -49,7 +49,7 @@ class GraphPlaTyPOOS(Planner):
           is known of the graph, loops included. What is unknown is counted at the reward floor, or
           where sequences meet at the mean of all rewards.
         - A fifth of the calls, if there is noise, tell the best first action from the best
-          other one, in eight parts: after each, what is known is solved again.
+          other one, in three parts: after each, what is known is solved again.
 
     Args:
         discount: γ, in [0, 1).
@@ -108,7 +108,10 @@ class GraphPlaTyPOOS(Planner):
             if not task.open_ended:
                 error.plan = made(thinker, task, before)  # type: ignore[attr-defined]
                 raise
-        return made(thinker, task, before)
+        plan = made(thinker, task, before)
+        if task.memory is None:
+            thinker.leave()
+        return plan
 
 
 def think(thinker: Thinker, task: Task) -> None:

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from platypoos._jit import borrowed, folded, inlined, jit, jitable
-from platypoos.graph import NONE, Graph
+from platypoos._jit import jit, jitable
+from platypoos.graph import NONE
 from platypoos.planners.graph_entries import (
     AGREED,
     ANSWER,
@@ -31,7 +31,6 @@ from platypoos.planners.graph_entries import (
     MADE,
     PART,
     PATH_END,
-    PATH_SIZE,
     PHASE,
     REACH,
     REPEATS,
@@ -39,20 +38,23 @@ from platypoos.planners.graph_entries import (
     SQUARES,
     STAMP,
     VALIDATING,
+    Desk,
     Search,
 )
 from platypoos.planners.graph_requests import is_quiet, learn, sort_request
 from platypoos.planners.graph_solve import FLOOR, solve
-from platypoos.tree import TERMINAL, Tree
+from platypoos.tree import OPENED, ROOT, TERMINAL, set_node, set_root
 
 GAP, GAP_VARIANCE, HAS_GAP = 1, 2, 3
 """Entries of ``Search.result``, after FLOOR."""
-RESERVE, PARTS = 0.2, 8
+SMALL = 8
+"""The h_max of small rounds."""
+RESERVE, PARTS = 0.2, 3
 """So large a share of the calls is kept to make sure, and spent in so many parts: what they tell
 may make another sequence the best, which is then to be made sure of."""
 
 
-@inlined
+@jitable
 def explore_until(search: Search) -> int:
     """The number of calls that rounds may reach; the rest is kept to make sure."""
     limit, began = search.place[LIMIT], search.place[BEGAN]
@@ -63,13 +65,11 @@ def explore_until(search: Search) -> int:
 
 
 @jit
-def end_round(
-    tree: Tree, graph: Graph, search: Search, calls: int, given_floor: float, tie_seed: int
-) -> None:
+def end_round(desk: Desk, calls: int, given_floor: float, tie_seed: int) -> None:
     """Decide by what is known now, and choose the next round's h_max, or that there is none."""
-    tree, graph, search = borrowed(tree), borrowed(graph), borrowed(search)
+    tree, search = desk.tree, desk.search
     place = search.place
-    decide(tree, graph, search, given_floor, tie_seed)
+    decide(desk, given_floor, tie_seed)
     h, made = place[H_MAX], calls - place[MADE]
     # A round that lacked nothing: a larger one may, if there are states to reach or noise.
     idle = made == 0 and (
@@ -77,14 +77,16 @@ def end_round(
         or h >= max(place[LIMIT] - place[BEGAN], tree.size[0])
     )
     left = explore_until(search) - calls
-    if idle or left <= 0 or place[CUT]:
-        place[PHASE], place[PART] = VALIDATING, 0
-        return
-    after = (2.0 if h < place[REACH] else 4.0) * h  # from there on, only samples are added
+    after = (2.0 if h < SMALL else 4.0) * h
     if made > 0:
         after = min(after, h + (h - place[H_BEFORE]) * left / made)
-    if h < 3 and search.noise[DEGREES] > 0.0:  # the first rounds only look for noise
-        after = max(after, float((place[LIMIT] - place[BEGAN]) // (32 * search.num_actions)))
+    if h <= SMALL and search.noise[DEGREES] > 0.0:  # the first rounds only look for noise
+        after = max(after, float((place[LIMIT] - place[BEGAN]) // (16 * search.num_actions)))
+    # With noise, calls that are too few for a larger round are better spent to make sure.
+    enough = h > SMALL and after < h + h // 8 and not is_quiet(search)
+    if idle or enough or left <= 0 or place[CUT]:
+        place[PHASE], place[PART] = VALIDATING, 0
+        return
     place[H_BEFORE], place[H_MAX] = h, max(int(after), h + 1 + h // 16)
     begin_round(search, calls)
 
@@ -97,18 +99,18 @@ def begin_round(search: Search, calls: int) -> None:
 
 
 @jit
-def decide(tree: Tree, graph: Graph, search: Search, given_floor: float, tie_seed: int) -> None:
+def decide(desk: Desk, given_floor: float, tie_seed: int) -> None:
     """Solve what is known; count how often in a row the answer was the same."""
-    tree, graph, search = borrowed(tree), borrowed(graph), borrowed(search)
+    tree, graph, search = desk.tree, desk.graph, desk.search
     place = search.place
     if graph.child[place[HOME]] == NONE:
         return
-    answer = tree.action[solve(tree, graph, search, given_floor, tie_seed)]
+    answer = tree.action[solve(desk, given_floor, tie_seed)]
     place[AGREED] = place[AGREED] + 1 if answer == place[ANSWER] else 1
     place[ANSWER] = answer
 
 
-@inlined
+@jitable
 def rival(search: Search) -> int:
     """The best other first action, or NONE."""
     best = NONE
@@ -120,9 +122,10 @@ def rival(search: Search) -> int:
     return best
 
 
-@folded
-def follow(tree: Tree, graph: Graph, search: Search, action: int, sign: float, count: int) -> int:
+@jit
+def follow(desk: Desk, action: int, sign: float, count: int) -> int:
     """Add the steps of a first action's best sequence to the request, by their weights."""
+    tree, graph, search = desk.tree, desk.graph, desk.search
     seen = search.place[STAMP]
     node = graph.child[search.place[HOME]] + action
     for t in range(search.place[REACH]):
@@ -144,13 +147,13 @@ def follow(tree: Tree, graph: Graph, search: Search, action: int, sign: float, c
 
 
 @jit
-def write_validation(tree: Tree, graph: Graph, search: Search, calls: int) -> None:
+def write_validation(desk: Desk, calls: int) -> None:
     """Ask for samples that tell the best first action from its rival.
 
     Each step is brought to a number of samples that grows with its weight in the lead of the one
     over the other: where the two go the same way, nothing is to be learned.
     """
-    tree, graph, search = borrowed(tree), borrowed(graph), borrowed(search)
+    tree, search = desk.tree, desk.search
     place = search.place
     place[ASKED] = place[FRESH] = 0
     left = place[LIMIT] - calls
@@ -160,9 +163,9 @@ def write_validation(tree: Tree, graph: Graph, search: Search, calls: int) -> No
         left = min(left, max(1, left // (PARTS - place[PART])))
     other = rival(search)
     place[STAMP] += 1
-    count = follow(tree, graph, search, place[ANSWER], 1.0, 0)
+    count = follow(desk, place[ANSWER], 1.0, 0)
     if other != NONE:
-        count = follow(tree, graph, search, other, -1.0, count)
+        count = follow(desk, other, -1.0, count)
     if left <= 0 or count == 0:
         return
     nodes = search.nodes
@@ -173,7 +176,7 @@ def write_validation(tree: Tree, graph: Graph, search: Search, calls: int) -> No
         largest = max(largest, search.before[k])
     if largest == 0.0:
         return
-    level = samples_per_weight(tree, search, count, left)
+    level = samples_per_weight(desk, count, left)
     asked, given, heaviest = 0, 0, 0
     for k in range(count):
         node = nodes[k]
@@ -193,9 +196,10 @@ def write_validation(tree: Tree, graph: Graph, search: Search, calls: int) -> No
     place[ASKED] = asked
 
 
-@folded
-def samples_per_weight(tree: Tree, search: Search, count: int, calls: int) -> float:
+@jit
+def samples_per_weight(desk: Desk, count: int, calls: int) -> float:
     """So many samples for each unit of weight, if steps with more keep them, cost the calls."""
+    tree, search = desk.tree, desk.search
     level = np.inf
     while True:
         weight, samples = 0.0, float(calls)
@@ -210,22 +214,20 @@ def samples_per_weight(tree: Tree, search: Search, count: int, calls: int) -> fl
 
 
 @jit
-def judge(
-    tree: Tree, graph: Graph, search: Search, calls: int, given_floor: float, tie_seed: int
-) -> None:
+def judge(desk: Desk, calls: int, given_floor: float, tie_seed: int) -> None:
     """Learn from the request, and decide again."""
-    tree, graph, search = borrowed(tree), borrowed(graph), borrowed(search)
+    search = desk.search
     place = search.place
     asked = place[ASKED]
     was_quiet = is_quiet(search)
     answer = place[ANSWER]
     other = rival(search)
-    learn(tree, graph, search)
+    learn(desk)
     search.result[HAS_GAP] = 0.0
     if asked > 0 and other != NONE:
-        compare(tree, graph, search)
+        compare(desk)
     agreed = place[AGREED]
-    decide(tree, graph, search, given_floor, tie_seed)
+    decide(desk, given_floor, tie_seed)
     if place[ANSWER] == answer:
         place[AGREED] = agreed
     elif search.result[HAS_GAP]:
@@ -238,12 +240,13 @@ def judge(
         place[PHASE] = FINISHED
 
 
-@folded
-def compare(tree: Tree, graph: Graph, search: Search) -> None:
+@jit
+def compare(desk: Desk) -> None:
     """How far one sequence is ahead of the other, by the samples of the last request if it can be.
 
     ``search.share`` has the weight of each step, from ``write_validation``.
     """
+    tree, graph, search = desk.tree, desk.graph, desk.search
     noise, result, place = search.noise, search.result, search.place
     rest = result[FLOOR] / (1.0 - search.gamma)
     gap, variance = 0.0, 0.0
@@ -279,23 +282,28 @@ def compare(tree: Tree, graph: Graph, search: Search) -> None:
 
 
 @jit
-def trace(tree: Tree, graph: Graph, search: Search) -> None:
+def trace(desk: Desk) -> None:
     """Write the best sequences of all first actions."""
-    tree, graph, search = borrowed(tree), borrowed(graph), borrowed(search)
+    tree, graph, search = desk.tree, desk.graph, desk.search
     place, path = search.place, search.path
     size = 1
-    path[0, 0], path[1, 0], path[2, 0] = place[HOME], NONE, 0
+    set_root(path)
+    path.value[ROOT] = tree.value[place[HOME]]
     for action in range(search.num_actions):
         node = graph.child[place[HOME]] + action
         parent = 0
         for t in range(place[REACH]):
-            path[0, size], path[1, size], path[2, size] = node, parent, t + 1
+            home = graph.home[node]
+            set_node(path, size, parent, tree.action[node], t + 1, 0)
+            path.pulls[size], path.reward[size] = tree.pulls[node], tree.reward[node]
+            path.value[size] = tree.value[home]
+            path.flags[size] = tree.flags[node] & TERMINAL
+            path.flags[parent] |= OPENED
             parent = size
             size += 1
-            home = graph.home[node]
             if tree.pulls[node] == 0 or tree.flags[node] & TERMINAL or graph.child[home] == NONE:
                 break
             node = search.choice[home]
         if action == place[ANSWER]:
             place[PATH_END] = parent
-    place[PATH_SIZE] = size
+    path.size[0] = size

@@ -9,7 +9,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from platypoos.graph import NONE
+from platypoos.graph import NONE, Graph, make_graph
+from platypoos.tree import Tree, make_tree
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
@@ -18,11 +19,12 @@ DONE, TREE_FULL, ENTRIES_FULL, PAUSED, FAILED = 0, 1, 2, 3, 4
 """How a visit to the search ends."""
 LAYER, START, SIZE, H_MAX, HOME, FRESH, OPENED, ASKED, STAMP, ROUND = range(10)
 LIMIT, BEGAN, MADE, CUT, PHASE, PART, AGREED, ANSWER, DEEPEST, REACH = range(10, 20)
-PATH_SIZE, PATH_END, H_BEFORE, PENDING, FRONTIER = 20, 21, 22, 23, 24
+PATH_END, H_BEFORE, PENDING, FRONTIER = range(20, 24)
 """Entries of ``Search.place``: where the search is. STAMP counts, so that ``Search.stamp`` never
 has to be cleared. LIMIT and BEGAN are numbers of calls, MADE those made before the round; CUT
 tells that calls did not suffice; AGREED rounds in a row found ANSWER; steps from REACH on count
-less than NEGLIGIBLE. PATH_SIZE and PATH_END are of ``Search.path``.
+less than NEGLIGIBLE. The recommended sequence ends in the node PATH_END
+of ``Search.path``.
 A request is PENDING when it was made and not yet taken in. FRONTIER states can be reached, and
 their actions are unknown."""
 EXPLORING, VALIDATING, FINISHED = 0, 1, 2
@@ -35,7 +37,7 @@ many of them led to a state that was known before."""
 LOOK_SHARE, LOOKS = 10, 64
 """While no noise was seen, a call in so many looks for it; and so many do before it is believed
 that nothing is left to learn."""
-NEGLIGIBLE = 1e-4
+NEGLIGIBLE = 0.01
 """With noise, sequences are followed until a step counts so little."""
 MOST_LEVELS = 64
 
@@ -56,7 +58,7 @@ class Search(NamedTuple):
     group_end: Ints  # [levels + 1] as ``layered.Course.group_end``
     result: Floats  # [4] see ``graph_decision``
     action_values: Floats  # [K]
-    path: Ints  # [3, size] the best sequences of all first actions: nodes, parents, depths
+    path: Tree  # the best sequences of all first actions
     opened: Ints  # [room] entries opened in a layer…
     opened_p: Ints  # [room] …and their p
     nodes: Ints  # [room] a request…
@@ -69,12 +71,44 @@ class Search(NamedTuple):
     best: NDArray[np.int32]  # [capacity] …and the best entry that leads to it there
     opened_in: Ints  # [capacity] the round that opened a state
     choice: NDArray[np.int32]  # [capacity] the node of a state's best action, or NONE
+    gain: Floats  # [capacity] a node's reward, as it is believed to be…
+    after: NDArray[np.int32]  # [capacity] …and the state it leads to; see ``graph_solve``
     order: NDArray[np.int32]  # [capacity] known states, by their distance
     stack: NDArray[np.int32]  # [capacity]
     share: Floats  # [capacity] how much a node counts in the lead of one sequence over another
     power: Floats  # [depth] γ^t
     num_actions: int
     gamma: float
+
+
+class Desk(NamedTuple):
+    """All that compiled functions work with; they hand it on as what is ``lent``."""
+
+    tree: Tree
+    graph: Graph
+    entries: Entries
+    search: Search
+
+
+def make_desk(capacity: int, num_actions: int, gamma: float, compiled: bool) -> Desk:
+    """Nothing is known yet. As much room for entries as for nodes."""
+    return Desk(
+        make_tree(capacity),
+        make_graph(capacity, compiled),
+        make_entries(capacity),
+        make_search(capacity, capacity, num_actions, gamma),
+    )
+
+
+def clear(desk: Desk) -> None:
+    """Forget all that is known. Counters go on, so that stamps need not be cleared."""
+    tree, graph, _, search = desk
+    graph.child[: tree.num_nodes] = search.choice[: tree.num_nodes] = NONE
+    graph.table.fill(NONE)
+    kept = search.place[[STAMP, ROUND, REACH]]
+    for array in (search.place, search.noise, search.result):
+        array.fill(0)
+    search.place[[STAMP, ROUND, REACH]] = kept
 
 
 def make_entries(room: int) -> Entries:
@@ -96,12 +130,12 @@ def make_search(room: int, capacity: int, num_actions: int, gamma: float) -> Sea
     power = powers(gamma)
     reach = min(len(power), 1 + horizon(gamma, NEGLIGIBLE))
     search = Search(
-        place=np.zeros(25, np.int64),
+        place=np.zeros(24, np.int64),
         noise=np.zeros(10),
         group_end=np.empty(MOST_LEVELS + 1, np.int64),
         result=np.zeros(4),
         action_values=np.empty(num_actions),
-        path=np.empty((3, 1 + reach * num_actions), np.int64),
+        path=make_tree(1 + reach * num_actions),
         power=power,
         num_actions=num_actions,
         gamma=gamma,
@@ -123,6 +157,8 @@ def scratch(room: int, capacity: int) -> dict[str, Any]:
         "best": np.empty(capacity, np.int32),
         "opened_in": np.zeros(capacity, np.int64),
         "choice": np.full(capacity, NONE, np.int32),
+        "gain": np.empty(capacity),
+        "after": np.empty(capacity, np.int32),
         "order": np.empty(capacity, np.int32),
         "stack": np.empty(capacity, np.int32),
         "share": np.empty(capacity),

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import math
 
-from platypoos._jit import folded, inlined, jit
+from platypoos._jit import jit, jitable
 from platypoos.graph import NONE, Graph
 from platypoos.planners.graph_entries import (
     ASKED,
     CUT,
     DEGREES,
     FRESH,
+    H_MAX,
     HOME,
     KNOWN,
+    LAYER,
     LOOK_SHARE,
     MET,
     OPENED,
@@ -20,12 +22,14 @@ from platypoos.planners.graph_entries import (
     PAUSED,
     REPEATS,
     SAMPLES,
+    SIZE,
     SQUARES,
+    START,
     SUM,
     SUM_INVERSE,
     SUM_SQUARES,
     TREE_FULL,
-    Entries,
+    Desk,
     Ints,
     Search,
 )
@@ -35,21 +39,26 @@ FEW = 0.1
 """Where at most so many successors are states known before, sequences hardly ever meet."""
 
 
-@inlined
+@jitable
 def meets(search: Search) -> bool:
     """Whether sequences meet in the same states, more than by chance."""
     return bool(search.noise[MET] > FEW * search.noise[KNOWN])
 
 
-@inlined
+@jitable
 def is_quiet(search: Search) -> bool:
     """Whether no two samples of an action have ever differed, among some that might have."""
     return bool(search.noise[DEGREES] > 0.0 and search.noise[SQUARES] == 0.0)
 
 
-@folded
-def request_root(tree: Tree, graph: Graph, search: Search, h_max: int, calls_left: int) -> int:
-    """The root is opened with h_max evaluations, or few if there is no noise."""
+@jit
+def request_root(desk: Desk, calls_left: int) -> int:
+    """The root is opened with h_max evaluations, or a quarter of that where sequences meet.
+
+    With few if there is no noise.
+    """
+    tree, graph, search = desk.tree, desk.graph, desk.search
+    h_max = search.place[H_MAX]
     home = search.place[HOME]
     first = graph.child[home]
     search.place[ASKED] = 0
@@ -60,7 +69,7 @@ def request_root(tree: Tree, graph: Graph, search: Search, h_max: int, calls_lef
             search.place[OPENED], search.place[CUT] = 0, 1
             return PAUSED
         make_children(tree, graph, search, home)
-    evaluations = h_max
+    evaluations = max(1, h_max // 4) if meets(search) else h_max
     if first != NONE and is_quiet(search):
         evaluations = min(h_max, quiet_evaluations(search))
     if evaluations * search.num_actions > calls_left:
@@ -68,25 +77,27 @@ def request_root(tree: Tree, graph: Graph, search: Search, h_max: int, calls_lef
     asked = ask(tree, graph, search, home, evaluations, 0)
     if first != NONE and search.noise[DEGREES] == 0.0:
         asked = min(asked, 1)  # a look for noise will do
-    settle(tree, search, asked)
+    settle(desk, asked)
     return PAUSED
 
 
-@inlined
+@jitable
 def quiet_evaluations(search: Search) -> int:
     """While no two samples of an action have ever differed: one, and now and then a second."""
     noise = search.noise
     return 2 if noise[REPEATS] * LOOK_SHARE < noise[SAMPLES] else 1
 
 
-@folded
-def enough_evaluations(entries: Entries, search: Search, start: int, end: int, h: int) -> int:
+@jit
+def enough_evaluations(desk: Desk) -> int:
     """More evaluations than this cannot matter in a layer: û differ by far more than the noise.
 
     The variance of û over the layer is that of the true values and that of the noise, which is
     known from repeated samples. What is left for the true ones, if it is more than half, says how
     many evaluations make the noise as small as they are.
     """
+    entries, search = desk.entries, desk.search
+    h, start, end = search.place[LAYER], search.place[START], search.place[SIZE]
     squares, degrees = search.noise[SQUARES], search.noise[DEGREES]
     most = 1 << 40
     if degrees == 0.0:
@@ -115,7 +126,7 @@ def enough_evaluations(entries: Entries, search: Search, start: int, end: int, h
     return most
 
 
-@inlined
+@jitable
 def make_children(tree: Tree, graph: Graph, search: Search, home: int) -> None:
     """The nodes of a state's actions, if they are not there yet."""
     if graph.child[home] != NONE:
@@ -129,7 +140,7 @@ def make_children(tree: Tree, graph: Graph, search: Search, home: int) -> None:
     tree.size[0] = first + search.num_actions
 
 
-@inlined
+@jitable
 def ask(tree: Tree, graph: Graph, search: Search, home: int, evaluations: int, asked: int) -> int:
     """Bring the actions of a state to so many evaluations; returns the length of the request."""
     first = graph.child[home]
@@ -145,11 +156,10 @@ def ask(tree: Tree, graph: Graph, search: Search, home: int, evaluations: int, a
     return asked
 
 
-@folded
-def write_request(
-    tree: Tree, graph: Graph, entries: Entries, search: Search, calls_left: int
-) -> None:
+@jit
+def write_request(desk: Desk, calls_left: int) -> None:
     """What the opened entries lack, as far as calls suffice."""
+    tree, graph, entries, search = desk.tree, desk.graph, desk.entries, desk.search
     place = search.place
     needed = 0
     asked = 0
@@ -168,7 +178,7 @@ def write_request(
         home = graph.home[entries.node[search.opened[k]]]
         make_children(tree, graph, search, home)
         asked = ask(tree, graph, search, home, search.repeats[k], asked)
-    settle(tree, search, asked)
+    settle(desk, asked)
 
 
 @jit
@@ -188,9 +198,10 @@ def sort_request(nodes: Ints, repeats: Ints, size: int) -> None:
         gap //= 3
 
 
-@folded
-def settle(tree: Tree, search: Search, asked: int) -> None:
+@jit
+def settle(desk: Desk, asked: int) -> None:
     """Sort the request, note what was known before it."""
+    tree, search = desk.tree, desk.search
     for k in range(asked):
         search.repeats[k] = int(search.keys[k])
     sort_request(search.nodes, search.repeats, asked)
@@ -205,9 +216,10 @@ def settle(tree: Tree, search: Search, asked: int) -> None:
     search.place[FRESH] = fresh
 
 
-@folded
-def learn(tree: Tree, graph: Graph, search: Search) -> None:
+@jit
+def learn(desk: Desk) -> None:
     """What a request tells: how far the means moved, and which states meet."""
+    tree, graph, search = desk.tree, desk.graph, desk.search
     noise = search.noise
     for k in range(search.place[ASKED]):
         node = search.nodes[k]
@@ -220,22 +232,23 @@ def learn(tree: Tree, graph: Graph, search: Search) -> None:
         now = tree.reward[node] - noise[ORIGIN]
         noise[SUM] += now
         noise[SUM_SQUARES] += now * now
-        noise[SUM_INVERSE] += 1.0 / pulls
         if known == 0:
+            noise[SUM_INVERSE] += 1.0 / pulls
             noise[KNOWN] += 1.0
             noise[MET] += graph.home[node] != node
             continue
         before = search.before[k] - noise[ORIGIN]
         noise[SUM] -= before
         noise[SUM_SQUARES] -= before * before
-        noise[SUM_INVERSE] -= 1.0 / known
+        both = float(pulls) * known
+        noise[SUM_INVERSE] -= count / both
         moved = now - before
-        noise[SQUARES] += moved * moved * pulls * known / count
+        noise[SQUARES] += moved * moved * both / count
         noise[DEGREES] += 1.0
         noise[REPEATS] += count
 
 
-@folded
+@jitable
 def believe(search: Search) -> tuple[float, float]:
     """The mean of all mean rewards, and the noise's variance over theirs."""
     noise = search.noise
@@ -250,7 +263,7 @@ def believe(search: Search) -> tuple[float, float]:
     return noise[ORIGIN] + mean, variance / max(true, 1e-300)
 
 
-@inlined
+@jitable
 def shrunk(tree: Tree, node: int, belief: tuple[float, float]) -> float:
     """A mean reward, drawn to the mean of all as far as noise makes it unsure."""
     mean = float(tree.reward[node])

@@ -15,9 +15,10 @@ from typing import Any
 
 import numpy as np
 
-from platypoos._jit import borrowed, folded, inlined, jit
+from platypoos._jit import jit, jitable, lent
 from platypoos.graph import NONE, Graph, link
 from platypoos.planners.graph_decision import (
+    decide,
     end_round,
     explore_until,
     judge,
@@ -47,7 +48,7 @@ from platypoos.planners.graph_entries import (
     START,
     TREE_FULL,
     VALIDATING,
-    Entries,
+    Desk,
     Search,
 )
 from platypoos.planners.graph_requests import (
@@ -63,7 +64,7 @@ from platypoos.planners.graph_requests import (
 from platypoos.planners.layered import move_best_to_end
 from platypoos.simulator import calls_made, evaluate, is_due
 from platypoos.simulator_compiled import Driver
-from platypoos.tree import NODE_BITS, TERMINAL, Tree, ticket
+from platypoos.tree import NODE_BITS, TERMINAL, ticket
 
 NEW = np.uint64(1 << 63)
 TAKEN = -2
@@ -71,21 +72,13 @@ TAKEN = -2
 
 
 @Driver
-def search_on(
-    sim: Any,
-    tree: Tree,
-    graph: Graph,
-    entries: Entries,
-    search: Search,
-    given_floor: float,
-    tie_seed: int,
-) -> int:
+def search_on(sim: Any, desk: Desk, given_floor: float, tie_seed: int) -> int:
     """Go on with the search until it is done, or the time or the room ends."""
-    tree, graph = borrowed(tree), borrowed(graph)
-    entries, search = borrowed(entries), borrowed(search)
+    loan = lent(desk)
+    tree, graph, search = loan.tree, loan.graph, loan.search
     nodes, repeats, fresh, place = search.nodes, search.repeats, search.fresh, search.place
     while True:
-        status = advance(tree, graph, entries, search, calls_made(sim), given_floor, tie_seed)
+        status = advance(loan, calls_made(sim), given_floor, tie_seed)
         if status != PAUSED:
             return status
         asked, new = place[ASKED], place[FRESH]
@@ -99,50 +92,53 @@ def search_on(
 
 
 @jit
-def advance(
-    tree: Tree,
-    graph: Graph,
-    entries: Entries,
-    search: Search,
-    calls: int,
-    given_floor: float,
-    tie_seed: int,
-) -> int:
+def advance(desk: Desk, calls: int, given_floor: float, tie_seed: int) -> int:
     """Take in the last request, and go on to the next; PAUSED means: make it.
 
     Python is entered for requests only: many layers lack no samples.
     """
-    tree, graph = borrowed(tree), borrowed(graph)
-    entries, search = borrowed(entries), borrowed(search)
+    return int(proceed(lent(desk), calls, given_floor, tie_seed))
+
+
+@jit
+def proceed(desk: Desk, calls: int, given_floor: float, tie_seed: int) -> int:
+    """As ``advance``."""
+    search = desk.search
     place = search.place
     while True:
         if place[PENDING]:
             place[PENDING] = 0
             if place[PHASE] == EXPLORING:
-                extend(tree, graph, entries, search)
+                extend(desk)
             else:
-                judge(tree, graph, search, calls, given_floor, tie_seed)
+                judge(desk, calls, given_floor, tie_seed)
         if place[PHASE] == EXPLORING:
-            status = open_layer(tree, graph, entries, search, calls, tie_seed)
+            status = open_layer(desk, calls, tie_seed)
             if status == DONE:
-                end_round(tree, graph, search, calls, given_floor, tie_seed)
+                end_round(desk, calls, given_floor, tie_seed)
                 continue
             if status != PAUSED:
                 return int(status)
         elif place[PHASE] == VALIDATING:
-            write_validation(tree, graph, search, calls)
+            write_validation(desk, calls)
         else:
-            trace(tree, graph, search)
+            trace(desk)
             return DONE
         if place[ASKED] > 0:
             return PAUSED
         place[PENDING] = 1
 
 
-@folded
-def open_layer(
-    tree: Tree, graph: Graph, entries: Entries, search: Search, calls: int, tie_seed: int
-) -> int:
+@jit
+def conclude(desk: Desk, given_floor: float, tie_seed: int) -> None:
+    """Decide by what is known, wherever the search is."""
+    loan = lent(desk)
+    decide(loan, given_floor, tie_seed)
+    trace(loan)
+
+
+@jit
+def open_layer(desk: Desk, calls: int, tie_seed: int) -> int:
     """Choose what the deepest layer opens, and write the request for the samples it lacks.
 
     For p from p_max down to 0, of the entries of index ≥ p that are not open yet, the
@@ -150,6 +146,7 @@ def open_layer(
     of that where sequences meet. Nothing is changed but scratch memory until all of it is known
     to fit.
     """
+    tree, graph, entries, search = desk.tree, desk.graph, desk.entries, desk.search
     place, group_end = search.place, search.group_end
     calls_left = explore_until(search) - calls
     h, start, size, h_max = place[LAYER], place[START], place[SIZE], place[H_MAX]
@@ -166,11 +163,11 @@ def open_layer(
         search.opened[0], search.opened_p[0] = 0, p_max
         search.opened_in[place[HOME]] = place[ROUND]
         place[OPENED] = 1
-        return request_root(tree, graph, search, h_max, calls_left)
+        return request_root(desk, calls_left)
     share = h_max // h
     if share == 0 or start == size or h >= reach(search) or place[CUT]:
         return DONE
-    most = enough_evaluations(entries, search, start, size, h)
+    most = enough_evaluations(desk)
     weight = search.power[h] * search.power[h]
     if meets(search):
         weight /= 4.0
@@ -181,6 +178,8 @@ def open_layer(
     this_round = place[ROUND]
     for p in range(p_max, -1, -1):
         begin, end = group_end[p + 1], group_end[p]
+        if begin == end and waiting == 0:
+            continue
         for i in range(begin, end):  # the best of those that meet in a state
             node = entries.node[i]
             home = graph.home[node]
@@ -230,13 +229,13 @@ def open_layer(
     if taken == 0:
         return DONE
     place[OPENED] = taken
-    write_request(tree, graph, entries, search, calls_left)
+    write_request(desk, calls_left)
     for k in range(place[OPENED]):
         search.opened_in[graph.home[entries.node[search.opened[k]]]] = this_round
     return PAUSED
 
 
-@inlined
+@jitable
 def largest_p(h_max: int) -> int:
     """⌊log2 h_max⌋."""
     p = 0
@@ -245,13 +244,13 @@ def largest_p(h_max: int) -> int:
     return p
 
 
-@inlined
+@jitable
 def reach(search: Search) -> int:
     """The depth at which nothing matters any more: rounding hides it, or the noise does."""
     return int(len(search.power) if is_quiet(search) else search.place[REACH])
 
 
-@inlined
+@jitable
 def urgency(graph: Graph, node: int, chance: np.uint64) -> np.uint64:
     """A ticket that wins ties against those of states whose actions are known already."""
     if graph.child[graph.home[node]] == NONE:
@@ -259,10 +258,11 @@ def urgency(graph: Graph, node: int, chance: np.uint64) -> np.uint64:
     return chance & ~NEW
 
 
-@folded
-def extend(tree: Tree, graph: Graph, entries: Entries, search: Search) -> None:
+@jit
+def extend(desk: Desk) -> None:
     """The children of the opened entries are the next layer."""
-    learn(tree, graph, search)
+    tree, graph, entries, search = desk.tree, desk.graph, desk.entries, desk.search
+    learn(desk)
     place, group_end = search.place, search.group_end
     h = place[LAYER]
     weight = search.power[h]

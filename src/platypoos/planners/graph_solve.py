@@ -8,38 +8,48 @@ from __future__ import annotations
 
 import numpy as np
 
-from platypoos._jit import borrowed, folded, inlined, jit
-from platypoos.graph import NONE, Graph
-from platypoos.planners.graph_entries import FRONTIER, HOME, KNOWN, ORIGIN, STAMP, SUM, Search
+from platypoos._jit import jit, jitable
+from platypoos.graph import NONE
+from platypoos.planners.graph_entries import (
+    FRONTIER,
+    HOME,
+    KNOWN,
+    ORIGIN,
+    STAMP,
+    SUM,
+    Desk,
+    Floats,
+    Search,
+)
 from platypoos.planners.graph_requests import believe, meets, shrunk
-from platypoos.tree import TERMINAL, Tree, ticket
+from platypoos.tree import TERMINAL, ticket
 
 FLOOR = 0
+ENDS, UNKNOWN = -1, -2
+"""In place of the state that an action leads to."""
 MOST_SWEEPS = 200
 
 
 @jit
-def solve(tree: Tree, graph: Graph, search: Search, given_floor: float, tie_seed: int) -> int:
+def solve(desk: Desk, given_floor: float, tie_seed: int) -> int:
     """Find the best policy; returns the node of the first action, and writes ``action_values``."""
-    tree, graph, search = borrowed(tree), borrowed(graph), borrowed(search)
+    tree, graph, search = desk.tree, desk.graph, desk.search
     root = search.place[HOME]
-    count = survey(tree, graph, search, given_floor)
-    floor = search.result[FLOOR]
-    rest = floor / (1.0 - search.gamma)
-    belief = believe(search)
-    improve(tree, graph, search, count, rest, belief, tie_seed, True)
+    count = survey(desk, given_floor)
+    rest = search.result[FLOOR] / (1.0 - search.gamma)
+    improve(desk, count, rest, tie_seed, True)
     for _ in range(MOST_SWEEPS):
-        evaluate_policy(tree, graph, search, count, rest, belief)
-        if improve(tree, graph, search, count, rest, belief, tie_seed, False) == 0:
+        evaluate_policy(desk, count, rest)
+        if improve(desk, count, rest, tie_seed, False) == 0:
             break
     first = graph.child[root]
     for action in range(search.num_actions):
-        search.action_values[action] = worth(tree, graph, search, first + action, rest, belief)
+        search.action_values[action] = worth(search, tree.value, first + action, rest)
     return int(search.choice[root])
 
 
-@folded
-def survey(tree: Tree, graph: Graph, search: Search, given_floor: float) -> int:
+@jit
+def survey(desk: Desk, given_floor: float) -> int:
     """The states with known actions, by their distance; and the reward that others are counted at.
 
     In a tree it is the smallest mean reward, or where episodes end the smallest average along a
@@ -48,7 +58,9 @@ def survey(tree: Tree, graph: Graph, search: Search, given_floor: float) -> int:
     loops, which are known for ever: unknown states would stand no chance against them, and are
     counted at the mean of all rewards.
     """
+    tree, graph, search = desk.tree, desk.graph, desk.search
     place, order, gamma = search.place, search.order, search.gamma
+    gain, after = search.gain, search.after
     place[STAMP] += 1
     seen = place[STAMP]
     root = place[HOME]
@@ -57,7 +69,7 @@ def survey(tree: Tree, graph: Graph, search: Search, given_floor: float) -> int:
     search.stamp[root] = seen
     search.share[root] = 0.0  # the value of the path so far
     count, k, frontier = 1, 0, 0
-    floor, least, ended = np.inf, np.inf, False
+    floor, least, ended, unseen = np.inf, np.inf, False, False
     end_of_layer, weight, steps = 1, 1.0, 1.0
     while k < count:
         if k == end_of_layer:
@@ -68,20 +80,26 @@ def survey(tree: Tree, graph: Graph, search: Search, given_floor: float) -> int:
         first = graph.child[home]
         for node in range(first, first + search.num_actions):
             if tree.pulls[node] == 0:
+                after[node] = UNKNOWN
+                unseen = True
                 continue
             reward = shrunk(tree, node, belief)
+            gain[node] = reward
             floor = min(floor, reward)
             value = search.share[home] + weight * reward
             least = min(least, value / steps)
             if tree.flags[node] & TERMINAL:
+                after[node] = ENDS
                 ended = True
                 continue
-            after = graph.home[node]
-            if search.stamp[after] != seen:
-                search.stamp[after] = seen
-                search.share[after] = value
-                if graph.child[after] != NONE:
-                    order[count] = after
+            state = graph.home[node]
+            known = graph.child[state] != NONE
+            after[node] = state if known else UNKNOWN
+            if search.stamp[state] != seen:
+                search.stamp[state] = seen
+                search.share[state] = value
+                if known:
+                    order[count] = state
                     count += 1
                 else:
                     frontier += 1
@@ -90,79 +108,71 @@ def survey(tree: Tree, graph: Graph, search: Search, given_floor: float) -> int:
         floor = min(least, 0.0)
     if meets(search):
         floor = search.noise[ORIGIN] + search.noise[SUM] / search.noise[KNOWN]
+    if not np.isnan(given_floor):
+        floor = given_floor
+    if unseen:
+        for k in range(count):
+            first = graph.child[order[k]]
+            for node in range(first, first + search.num_actions):
+                if tree.pulls[node] == 0:
+                    gain[node] = floor
     place[FRONTIER] = frontier
-    search.result[FLOOR] = floor if np.isnan(given_floor) else given_floor
+    search.result[FLOOR] = floor
     return count
 
 
-@inlined
-def worth(
-    tree: Tree, graph: Graph, search: Search, node: int, rest: float, belief: tuple[float, float]
-) -> float:
+@jitable
+def worth(search: Search, value: Floats, node: int, rest: float) -> float:
     """Q of an action."""
-    if tree.pulls[node] == 0:
-        return rest
-    reward = shrunk(tree, node, belief)
-    if tree.flags[node] & TERMINAL:
-        return reward
-    after = graph.home[node]
-    if graph.child[after] == NONE or search.choice[after] == NONE:
-        return reward + search.gamma * rest
-    return reward + search.gamma * float(tree.value[after])
+    state = search.after[node]
+    if state >= 0:
+        return float(search.gain[node] + search.gamma * value[state])
+    return float(search.gain[node] + (search.gamma * rest if state == UNKNOWN else 0.0))
 
 
-@folded
-def improve(
-    tree: Tree,
-    graph: Graph,
-    search: Search,
-    count: int,
-    rest: float,
-    belief: tuple[float, float],
-    tie_seed: int,
-    only_new: bool,
-) -> int:
+@jit
+def improve(desk: Desk, count: int, rest: float, tie_seed: int, only_new: bool) -> int:
     """Choose the best action in each state, the farthest first; returns how many changed.
 
     Or only in states that have none yet.
     """
+    tree, graph, search = desk.tree, desk.graph, desk.search
+    choice, all_values = search.choice, tree.value
     changed = 0
+    if only_new:
+        for k in range(count):
+            if choice[search.order[k]] == NONE:
+                all_values[search.order[k]] = rest
     for k in range(count - 1, -1, -1):
         home = search.order[k]
-        first = graph.child[home]
-        before = search.choice[home]
+        before = choice[home]
         if only_new and before != NONE:
             continue
+        first = graph.child[home]
         best, value = before, -np.inf
         if before != NONE:
-            value = worth(tree, graph, search, before, rest, belief)
+            value = worth(search, all_values, before, rest)
         for node in range(first, first + search.num_actions):
             if node == before:
                 continue
-            other = worth(tree, graph, search, node, rest, belief)
+            other = worth(search, all_values, node, rest)
             lead = other - value
             if best == NONE or lead > 1e-12 * (abs(other) + abs(value)):
                 best, value = node, other
             elif before == NONE and lead == 0.0 and ticket(tie_seed, node) > ticket(tie_seed, best):
                 best = node
         changed += best != before
-        search.choice[home] = best
-        tree.value[home] = value
+        choice[home] = best
+        all_values[home] = value
     return changed
 
 
-@folded
-def evaluate_policy(
-    tree: Tree,
-    graph: Graph,
-    search: Search,
-    count: int,
-    rest: float,
-    belief: tuple[float, float],
-) -> None:
+@jit
+def evaluate_policy(desk: Desk, count: int, rest: float) -> None:
     """The values of all states under the policy."""
+    tree, search = desk.tree, desk.search
     place, stack, stamp, choice = search.place, search.stack, search.stamp, search.choice
-    gamma = search.gamma
+    gain, after, gamma, values = search.gain, search.after, search.gamma, tree.value
     place[STAMP] += 2
     known = place[STAMP]
     on_path = known - 1
@@ -175,25 +185,18 @@ def evaluate_policy(
             stack[top] = home
             top += 1
             stamp[home] = on_path
-            node = choice[home]
-            if tree.pulls[node] == 0:
-                value = rest
-                break
-            if tree.flags[node] & TERMINAL:
-                value = 0.0
-                break
-            home = graph.home[node]
-            if graph.child[home] == NONE:
-                value = rest
+            home = after[choice[home]]
+            if home < 0:
+                value = rest if home == UNKNOWN else 0.0
                 break
             if stamp[home] == known:
-                value = tree.value[home]
+                value = values[home]
                 break
             if stamp[home] == on_path:  # a loop
                 value, weight = 0.0, 1.0
                 at = top - 1
                 while True:
-                    value = shrunk(tree, choice[stack[at]], belief) + gamma * value
+                    value = gain[choice[stack[at]]] + gamma * value
                     weight *= gamma
                     if stack[at] == home:
                         break
@@ -203,8 +206,6 @@ def evaluate_policy(
         while top > 0:
             top -= 1
             home = stack[top]
-            node = choice[home]
-            if tree.pulls[node]:
-                value = shrunk(tree, node, belief) + gamma * value
-            tree.value[home] = value
+            value = gain[choice[home]] + gamma * value
+            values[home] = value
             stamp[home] = known

@@ -5,18 +5,18 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from platypoos.graph import NONE, Graph, find_home, grown, key_of, make_graph
-from platypoos.planners.base import Ledger, Task
+from platypoos.graph import NONE, Graph, find_home, grown, key_of, on_states_of
+from platypoos.models.compiled import CompiledModel
+from platypoos.planners.base import Task
 from platypoos.planners.graph_decision import (
     GAP,
     GAP_VARIANCE,
     HAS_GAP,
-    decide,
-    trace,
 )
 from platypoos.planners.graph_entries import (
     AGREED,
@@ -36,24 +36,25 @@ from platypoos.planners.graph_entries import (
     LIMIT,
     MADE,
     PATH_END,
-    PATH_SIZE,
     PAUSED,
     PENDING,
     PHASE,
     SIZE,
     SQUARES,
     TREE_FULL,
+    Desk,
+    clear,
     grown_entries,
+    make_desk,
     make_entries,
-    make_search,
     scratch,
     with_room,
 )
-from platypoos.planners.graph_search import search_on
+from platypoos.planners.graph_search import conclude, search_on
 from platypoos.planners.graph_solve import FLOOR
 from platypoos.simulator import never
 from platypoos.simulator_compiled import CompiledSimulator
-from platypoos.tree import OPENED, ROOT, TERMINAL, Tree, copy_nodes, make_tree, set_node, set_root
+from platypoos.tree import ROOT, Tree, copy_nodes, make_tree, set_node, set_root
 from platypoos.tree import grown as grown_tree
 
 FIRST_ROOM, MOST_FIRST_ROOM = 512, 4096
@@ -63,6 +64,22 @@ second if there is no clock."""
 GLANCE, LONG_GLANCE = 0.001, 0.1
 """It is left about every so many seconds then."""
 FIRST_STAGE = 16
+
+
+@lru_cache(8)
+def drawer(capacity: int, num_actions: int, discount: float, compiled: bool) -> list[Desk]:  # noqa: ARG001
+    """Desks that earlier plans have left: to make one takes as long as a small plan."""
+    return []
+
+
+def take(desks: list[Desk]) -> Desk | None:
+    """One of them, cleared; None if there is none."""
+    try:
+        desk = desks.pop()
+    except IndexError:
+        return None
+    clear(desk)
+    return desk
 
 
 class Decision(NamedTuple):
@@ -87,16 +104,19 @@ class Thinker:
     ) -> None:
         self.task, self.discount, self.reward_floor, self.cap = task, discount, reward_floor, cap
         capacity = max(FIRST_ROOM, min(task.budget // 4, MOST_FIRST_ROOM), 1 + 2 * task.num_actions)
-        self.sim: Ledger
-        self.sim, self.tree = task.begin(capacity)
-        set_root(self.tree)
+        compiled = isinstance(task.model, CompiledModel)
+        self._capacity = capacity
+        self._drawer = drawer(capacity, task.num_actions, discount, compiled)
+        desk = take(self._drawer) or make_desk(capacity, task.num_actions, discount, compiled)
+        self.tree, graph, self.entries, self.search = desk
+        self.sim = task.ledger(self.tree)
         if not isinstance(self.sim, CompiledSimulator):
             self.sim.key = key_of(task.model, task.state)
-        self.graph: Graph = make_graph(capacity, self.sim)
+        self.graph: Graph = on_states_of(self.sim, graph)
+        set_root(self.tree)
+        find_home(self.sim, self.graph, ROOT)
         self.tie_seed = task.tie_seed()
         self._allowed = task.budget
-        self.entries = make_entries(capacity)
-        self.search = make_search(capacity, capacity, task.num_actions, discount)
         self.root = ROOT
         self.exhausted = False
         self._concluded = False
@@ -109,6 +129,10 @@ class Thinker:
     @root.setter
     def root(self, node: int) -> None:
         self.search.place[HOME] = node
+
+    @property
+    def _desk(self) -> Desk:
+        return Desk(self.tree, self.graph, self.entries, self.search)
 
     @property
     def noiseless(self) -> bool:
@@ -137,10 +161,7 @@ class Thinker:
             if isinstance(sim, CompiledSimulator):
                 sim.pause_after(patience)
             entered = time.perf_counter()
-            status = search_on(
-                sim, self.tree, self.graph, self.entries, self.search,
-                self.reward_floor, self.tie_seed,
-            )  # fmt: skip
+            status = search_on(sim, self._desk, self.reward_floor, self.tie_seed)
             if status == DONE:
                 break
             if status == PAUSED:
@@ -158,6 +179,11 @@ class Thinker:
         self._concluded = status == DONE
         self.exhausted = self.noiseless and sim.calls < limit and place[PHASE] == FINISHED
         return bool(place[PHASE] == FINISHED)
+
+    def leave(self) -> None:
+        """Leave the desk to another plan. There is no way back."""
+        if len(self.tree.parent) == self._capacity:
+            self._drawer.append(self._desk)
 
     def start_from(self, state: Any) -> None:
         """Let the search begin in another state, known or not."""
@@ -226,7 +252,7 @@ class Thinker:
     @property
     def nbytes(self) -> int:
         """Memory in use, states included."""
-        arrays: list[Any] = [*self.tree, *self.graph[:3], *self.entries]
+        arrays: list[Any] = [*self.tree, *self.graph[:3], *self.entries, *self.search.path]
         arrays += [part for part in self.search if isinstance(part, np.ndarray)]
         size = self.tree.num_nodes
         return int(sum(array.nbytes for array in arrays) + self.sim.state_bytes * size)
@@ -252,26 +278,11 @@ class Thinker:
 
     def decide(self) -> Decision:
         """What is best by all that is known."""
-        search, tree, graph = self.search, self.tree, self.graph
+        search = self.search
         place, result = search.place, search.result
         if not self._concluded:
-            decide(tree, graph, search, self.reward_floor, self.tie_seed)
-            trace(tree, graph, search)
-        size = int(place[PATH_SIZE])
-        nodes, parents, depths = search.path[:, :size]
-        path = Tree(
-            parent=parents.astype(np.int32),
-            action=tree.action[nodes],
-            depth=depths.astype(np.int32),
-            pulls=tree.pulls[nodes],
-            reward=tree.reward[nodes],
-            value=tree.value[graph.home[nodes]],
-            p_index=np.zeros(size, np.int16),
-            flags=tree.flags[nodes] & np.uint8(TERMINAL),
-            size=np.array([size]),
-        )
-        path.action[ROOT], path.pulls[ROOT], path.flags[ROOT] = -1, 0, OPENED
-        path.flags[path.parent[1:]] |= OPENED
+            conclude(self._desk, self.reward_floor, self.tie_seed)
+        path = search.path.copy()
         interval = None
         if result[HAS_GAP]:
             half = 1.96 * math.sqrt(result[GAP_VARIANCE])
