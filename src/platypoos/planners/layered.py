@@ -12,7 +12,7 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from platypoos._jit import inlined, jit, jitable
+from platypoos._jit import borrowed, inlined, jit, jitable
 from platypoos.checks import access_of, check_budget, check_floor, check_num_actions
 from platypoos.errors import InvalidArgument
 from platypoos.models.base import Access
@@ -205,62 +205,89 @@ def open_layer(tree: Tree, course: Course, num_actions: int, tie_seed: int, laye
     the largest û. The layer lists its nodes by decreasing index, so each p adds a stretch of it
     to a pool and takes the best.
     """
+    tree, course = borrowed(tree), borrowed(course)
     group_end = course.group_end
     p_max = len(group_end) - 2
     start = group_end[p_max + 1]
-    update_values(tree, course, start, group_end[0])
-    size = NONE  # of the pool
-    asked = 0
-    done = p_max + 1  # for indices from here up, group_end is that of the next layer
+    if course.reset:
+        update_values(tree, course, start)  # walks add samples to every prefix
     next_start = tree.size[0]
     depth = tree.depth[next_start - 1] + 1
+    weight = course.power[depth - 2]
+    size = NONE  # of the pool
+    first = child = np.uint64(next_start)
+    done = p_max + 1  # for indices from here up, group_end is that of the next layer
     for row in range(course.layers[layer], course.layers[layer + 1]):
         p = course.rows[row, INDEX]
-        evaluations = course.rows[row, EVALUATIONS]
         end = group_end[p]
-        for node in range(start, end):
-            if tree.flags[node] & TERMINAL == 0:
-                course.keys[size] = tree.value[node]
-                course.pool[size] = ticket(tie_seed, node)
-                size += ONE
+        size = fill_pool(tree, course, start, end, weight, tie_seed, size)
         start = end
         for q in range(p + 1, done):  # indices that open nothing
-            group_end[q] = next_start + asked
-        count = np.uint64(min(int(size), course.rows[row, QUOTA]))
+            group_end[q] = child
+        count = min(size, np.uint64(course.rows[row, QUOTA]))
         if count < size:
             move_best_to_end(course.keys, course.pool, size, count)
+        evaluations = course.rows[row, EVALUATIONS]
         for _ in range(count):
             size -= ONE
-            node = int(course.pool[size] & NODE_BITS)
+            node = course.pool[size] & NODE_BITS
             tree.flags[node] = OPENED  # it is not terminal
             for action in range(num_actions):
-                child = next_start + asked
-                set_node(tree, child, node, action, depth, p)
-                if evaluations == 0:  # walks to the leaves will give it samples
-                    tree.reward[child] = 0.0
-                course.nodes[asked] = child
-                course.repeats[asked] = evaluations
-                asked += 1
-        group_end[p] = next_start + asked
+                tree.parent[child] = node
+                tree.action[child] = action
+                tree.p_index[child] = p
+                course.repeats[child - first] = evaluations
+                child += ONE
+        group_end[p] = child
         done = p
     for q in range(done):
-        group_end[q] = next_start + asked
+        group_end[q] = child
     group_end[p_max + 1] = next_start
-    tree.size[0] = next_start + asked
-    return asked
+    tree.size[0] = child
+    set_layer(tree, course, first, child, depth)
+    return int(child - first)
 
 
 @inlined
-def update_values(tree: Tree, course: Course, start: int, end: int) -> None:
-    """û of the nodes of the deepest layer, by û of their parents."""
-    if course.reset:
-        start = 1  # walks add samples to every prefix
-    depth = 0
-    weight = 1.0
-    for node in range(start, end):
-        if tree.depth[node] != depth:
-            depth = tree.depth[node]
-            weight = course.power[depth - 1]
+def fill_pool(
+    tree: Tree,
+    course: Course,
+    start: int,
+    end: int,
+    weight: float,
+    tie_seed: int,
+    size: np.uint64,
+) -> np.uint64:
+    """Add a stretch of the deepest layer to the pool, by its û; returns the pool's new size."""
+    for node in range(np.uint64(start), np.uint64(end)):
+        value = tree.value[np.uint64(tree.parent[node])] + weight * tree.reward[node]
+        tree.value[node] = value
+        course.keys[size] = value
+        course.pool[size] = ticket(tie_seed, node)
+        size += np.uint64(tree.flags[node] & TERMINAL == 0)
+    return size
+
+
+@inlined
+def set_layer(tree: Tree, course: Course, first: np.uint64, end: np.uint64, depth: int) -> None:
+    """What the nodes of a new layer have in common; plain loops, a dozen stores at a time."""
+    for node in range(first, end):
+        tree.depth[node] = depth
+    for node in range(first, end):
+        tree.pulls[node] = 0
+    for node in range(first, end):
+        tree.reward[node] = 0.0
+    for node in range(first, end):
+        tree.flags[node] = 0
+    for node in range(first, end):
+        course.nodes[node - first] = node
+
+
+@inlined
+def update_values(tree: Tree, course: Course, end: int) -> None:
+    """û of the nodes before ``end``, by û of their parents."""
+    for node in range(1, end):
+        weight = course.power[tree.depth[node] - 1]
         tree.value[node] = tree.value[tree.parent[node]] + weight * tree.reward[node]
 
 
@@ -275,11 +302,15 @@ def move_best_to_end(keys: Floats, pool: Tickets, size: np.uint64, count: np.uin
         return
     for taken in range(count):
         last = size - ONE - taken
+        key = keys[last]
+        for i in range(NONE, last):  # first the key alone: no branch to guess
+            if keys[i] > key:
+                key = keys[i]
         best: Any = last
-        key, entry = keys[last], pool[last]
-        for i in range(NONE, last):
-            if keys[i] > key or (keys[i] == key and pool[i] > entry):
-                best, key, entry = i, keys[i], pool[i]
+        entry = NONE
+        for i in range(NONE, last + ONE):
+            if keys[i] == key and pool[i] > entry:
+                best, entry = i, pool[i]
         keys[best], pool[best] = keys[last], pool[last]
         keys[last], pool[last] = key, entry
 
