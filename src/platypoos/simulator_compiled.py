@@ -263,18 +263,20 @@ def query(sim: Machine, tree: Tree, nodes: Nodes, repeats: Nodes) -> bool:
     calls = ledger[CALLS]
     spare = borrow_row(sim.states, len(sim.states) - 1)
     for i in range(len(nodes)):
-        node, count = nodes[i], repeats[i]
+        count = repeats[i]
         if count == 0:
             continue
         if calls + count > ledger[BUDGET]:
             ledger[STATUS] = OVER_BUDGET
             return False
+        node = np.uint64(nodes[i])  # unsigned: no need to look whether it counts from the end
         calls += count
         ledger[CALLS] = calls  # kept up to date: the step may raise
-        ledger[NODE] = node
+        ledger[NODE] = nodes[i]
         state = borrow_row(sim.states, tree.parent[node])
         action = np.int64(tree.action[node])
-        if tree.pulls[node] == 0:
+        pulls = tree.pulls[node]
+        if pulls == 0:
             after = borrow_row(sim.states, node)
             mean, ended = sim.kernel(state, action, sim.params, sim.rng, after)
             taken = 1
@@ -294,7 +296,7 @@ def query(sim: Machine, tree: Tree, nodes: Nodes, repeats: Nodes) -> bool:
             ledger[STATUS] = BAD_REWARD
             sim.last_reward[0] = mean + drift
             return False
-        pulls = tree.pulls[node] + count
+        pulls += count
         tree.pulls[node] = pulls
         tree.reward[node] = mean + drift / pulls if pulls > 1 else mean
     return True

@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from platypoos._jit import jit, jitable
+from platypoos._jit import borrowed, inlined, jit, jitable
 from platypoos.models.base import Access
 from platypoos.schedules import STROQUOOL, Schedule
 from platypoos.tree import ROOT, TERMINAL, Tree, ticket
@@ -77,6 +77,23 @@ def least_rate(tree: Tree, ballot: Ballot) -> float:
     return least
 
 
+@inlined
+def set_values(tree: Tree, ballot: Ballot, floor: float) -> None:
+    """Σ γ^t (r̂ − f) of every node; an end is followed by reward 0 for ever, for certain."""
+    depth = 0
+    weight = 1.0
+    tree.value[ROOT] = 0.0
+    for node in range(np.uint64(1), np.uint64(tree.size[0])):
+        if tree.depth[node] != depth:
+            depth = tree.depth[node]
+            weight = ballot.power[depth - 1]
+        parent = np.uint64(tree.parent[node])
+        value = tree.value[parent] + weight * (tree.reward[node] - floor)
+        if tree.flags[node] & TERMINAL:
+            value -= weight * ballot.gamma * floor / (1.0 - ballot.gamma)
+        tree.value[node] = value
+
+
 @jit
 def find_candidates(tree: Tree, ballot: Ballot, floor: float, tie_seed: int) -> float:
     """For each p the node of index ≥ p with the largest value; returns the reward floor f.
@@ -84,6 +101,7 @@ def find_candidates(tree: Tree, ballot: Ballot, floor: float, tie_seed: int) -> 
     Across depths nodes are compared by Σ γ^t (r̂ − f): every reward then counts as at least 0,
     as in the paper, whatever the sign of the rewards. f = 0 is the paper.
     """
+    tree, ballot = borrowed(tree), borrowed(ballot)
     size = tree.size[0]
     if np.isnan(floor):
         floor = np.inf
@@ -93,22 +111,16 @@ def find_candidates(tree: Tree, ballot: Ballot, floor: float, tie_seed: int) -> 
             ended |= tree.flags[node] & TERMINAL
         if ended:
             floor = min(least_rate(tree, ballot), 0.0)
+    set_values(tree, ballot, floor)
     candidates, best, tickets = ballot.candidates, ballot.weights, ballot.tickets
     for p in range(len(candidates)):
         candidates[p] = ROOT
         best[p] = -np.inf
-    depth = 0
-    weight = 1.0
-    tree.value[ROOT] = 0.0
-    for node in range(1, size):
-        if tree.depth[node] != depth:
-            depth = tree.depth[node]
-            weight = ballot.power[depth - 1]
-        value = tree.value[tree.parent[node]] + weight * (tree.reward[node] - floor)
-        if tree.flags[node] & TERMINAL:  # absorbing with reward 0 for ever, and that is certain
-            value -= weight * ballot.gamma * floor / (1.0 - ballot.gamma)
-        tree.value[node] = value
-        p = tree.p_index[node]
+    # From the deepest on: they have mostly the largest values, so few others are better yet.
+    for back in range(np.uint64(1), np.uint64(size)):
+        node = np.uint64(size) - back
+        p = np.uint64(tree.p_index[node])
+        value = tree.value[node]
         if value >= best[p]:
             entry = ticket(tie_seed, node)
             if value > best[p] or entry > tickets[p]:
