@@ -161,6 +161,7 @@ def run(
     tie_seed: int,
 ) -> tuple[int, int, int, float, float]:
     """Explore layer by layer, cross-validate the candidates, output the best (Figure 3)."""
+    tree, course, ballot = borrowed(tree), borrowed(course), borrowed(ballot)
     nodes, repeats = course.nodes, course.repeats
     asked = open_root(tree, course, num_actions)
     fine = evaluate(sim, tree, nodes[:asked], repeats[:asked])
