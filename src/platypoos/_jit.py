@@ -147,6 +147,32 @@ def entry_point(dispatcher: Any, arguments: tuple[Any, ...]) -> Callable[..., An
     return dispatcher.overloads[signature].entry_point  # type: ignore[no-any-return]
 
 
+def with_fast_kernels(function: Any) -> Callable[..., Any]:
+    """A copy of a Python function that calls compiled functions without looking up their types.
+
+    A driver always passes the same types to a kernel. Numba would find that out anew at every
+    call, which takes longer than the kernel's work on a small layer.
+    """
+    names = {**function.__globals__}
+    code = function.__code__
+    for name in code.co_names:
+        if isinstance(names.get(name), Dispatcher):
+            names[name] = _fast(names[name])
+    return types.FunctionType(code, names)
+
+
+def _fast(kernel: Any) -> Callable[..., Any]:
+    entry: Callable[..., Any] | None = None
+
+    def call(*args: Any) -> Any:
+        nonlocal entry
+        if entry is None:
+            entry = entry_point(kernel, args)
+        return entry(*args)
+
+    return call
+
+
 @intrinsic  # type: ignore[untyped-decorator]
 def borrow_row(_typing: Any, array: Any, row: Any) -> Any:
     """``array[row]`` of a C-contiguous matrix, as a view that counts no references.

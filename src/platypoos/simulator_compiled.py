@@ -3,16 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from types import FunctionType
 from typing import Any, NamedTuple
 
 import numpy as np
 from numba import int64, typeof
-from numba.core.dispatcher import Dispatcher
 from numba.core.errors import NumbaError
 from numpy.typing import NDArray
 
-from platypoos._jit import borrow_row, borrowed, entry_point, inlined, jit, jit_uncached, overload
+from platypoos._jit import (
+    borrow_row,
+    borrowed,
+    entry_point,
+    inlined,
+    jit,
+    jit_uncached,
+    overload,
+    with_fast_kernels,
+)
 from platypoos.blame import bad_reward, explained, located, not_deterministic
 from platypoos.checks import check_state
 from platypoos.errors import BudgetExceeded, InvalidArgument, ModelError, PlatypoosError
@@ -193,32 +200,6 @@ class Driver:
         if self._python is None:
             self._python = with_fast_kernels(self._function)
         return self._python(sim, *args)
-
-
-def with_fast_kernels(function: Any) -> Callable[..., Any]:
-    """A copy of a Python function that calls compiled functions without looking up their types.
-
-    A driver always passes the same types to a kernel. Numba would find that out anew at every
-    call, which takes longer than the kernel's work on a small layer.
-    """
-    names = {**function.__globals__}
-    code = function.__code__
-    for name in code.co_names:
-        if isinstance(names.get(name), Dispatcher):
-            names[name] = _fast(names[name])
-    return FunctionType(code, names)
-
-
-def _fast(kernel: Any) -> Callable[..., Any]:
-    entry: Callable[..., Any] | None = None
-
-    def call(*args: Any) -> Any:
-        nonlocal entry
-        if entry is None:
-            entry = entry_point(kernel, args)
-        return entry(*args)
-
-    return call
 
 
 @overload(evaluate)
