@@ -130,7 +130,7 @@ def set_node(tree: Tree, node: int, parent: int, action: int, depth: int, p_inde
 
 
 @inlined
-def ticket(seed: int, node: int) -> np.uint64:
+def ticket(seed: int, node: int | np.uint64) -> np.uint64:
     """A random number that belongs to a node: the larger one wins a tie.
 
     The low half is the node itself, the high half SplitMix64's hash of it.

@@ -316,8 +316,7 @@ def move_best_to_end(keys: Any, pool: Tickets, size: np.uint64, count: np.uint64
         last = size - ONE - taken
         key = keys[last]
         for i in range(NONE, last):  # first the key alone: no branch to guess
-            if keys[i] > key:
-                key = keys[i]
+            key = max(key, keys[i])
         best: Any = last
         entry = NONE
         for i in range(NONE, last + ONE):

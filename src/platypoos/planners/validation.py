@@ -117,16 +117,17 @@ def find_candidates(tree: Tree, ballot: Ballot, floor: float, tie_seed: int) -> 
         candidates[p] = ROOT
         best[p] = -np.inf
     # From the deepest on: they have mostly the largest values, so few others are better yet.
-    for back in range(np.uint64(1), np.uint64(size)):
-        node = np.uint64(size) - back
-        p = np.uint64(tree.p_index[node])
-        value = tree.value[node]
-        if value >= best[p]:
-            entry = ticket(tie_seed, node)
-            if value > best[p] or entry > tickets[p]:
-                candidates[p] = node
-                best[p] = value
-                tickets[p] = entry
+    end = np.uint64(size)
+    for back in range(np.uint64(1), end):
+        deep = end - back
+        index = np.uint64(tree.p_index[deep])
+        value = tree.value[deep]
+        if value >= best[index]:
+            entry = ticket(tie_seed, deep)
+            if value > best[index] or entry > tickets[index]:
+                candidates[index] = deep
+                best[index] = value
+                tickets[index] = entry
     for p in range(len(candidates) - 2, -1, -1):
         if best[p + 1] > best[p] or (best[p + 1] == best[p] and tickets[p + 1] > tickets[p]):
             candidates[p] = candidates[p + 1]
