@@ -23,6 +23,7 @@ from numba.core.dispatcher import Dispatcher
 from numba.core.imputils import lower_getattr_generic
 from numba.core.typing.templates import AttributeTemplate
 from numba.extending import (
+    NativeValue,
     infer_getattr,
     intrinsic,
     lower_builtin,
@@ -30,6 +31,8 @@ from numba.extending import (
     register_jitable,
     register_model,
     type_callable,
+    typeof_impl,
+    unbox,
 )
 from numba.extending import overload as _numba_overload
 from numba.np.arrayobj import populate_array
@@ -210,61 +213,93 @@ def borrowed(record: Record) -> Record:
     return record
 
 
-def lent(record: Record) -> Record:
-    """A named tuple as it is; inside compiled code, only where it is.
+class Handle:
+    """A named tuple that compiled code is told the place of, instead of all that is in it.
 
-    Compiled functions are handed tuples item by item, which for dozens of arrays takes longer
-    than a small layer, and long to compile. Items of what is lent are read when they are needed;
-    they count no references, and tuples among them are lent, too. It must not outlive the
-    function that lends it.
+    Compiled functions are handed tuples item by item: with dozens of arrays that takes longer
+    than a small layer, and long to compile. Items of a handle are read when they are needed, and
+    count no references; tuples among them are handles. The arrays live as long as it does.
     """
-    return record
 
-
-class Loan(nbtypes.Type):
-    """The type of what is lent: a pointer to a record."""
+    BYTES = 8192
 
     def __init__(self, record: Any) -> None:
         self.record = record
-        super().__init__(name=f"Loan({record})")
+        self._memory = np.empty(self.BYTES, np.uint8)
+        self.address = self._memory.ctypes.data
+        _store(record, self.address)
+
+    def __getattr__(self, name: str) -> Any:
+        """An item of the tuple."""
+        return getattr(self.record, name)
 
 
-register_model(Loan)(models.OpaqueModel)
+def handle(record: Record) -> Record:
+    """A handle of a named tuple, which can be used in its place."""
+    return Handle(record)  # type: ignore[return-value]
 
 
-@type_callable(lent)  # type: ignore[untyped-decorator]
-def _type_of_lent(_context: Any) -> Any:
-    return lambda record: record if isinstance(record, Loan) else Loan(record)
+class HandleType(nbtypes.Type):
+    """Its type in compiled code: a pointer."""
+
+    def __init__(self, record: Any) -> None:
+        self.record = record
+        super().__init__(name=f"Handle({record})")
 
 
-@lower_builtin(lent, nbtypes.Any)  # type: ignore[untyped-decorator]
-def _lend(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-    if isinstance(signature.args[0], Loan):
-        return args[0]
-    memory = cgutils.alloca_once_value(builder, args[0])
-    return builder.bitcast(memory, context.get_value_type(signature.return_type))
+register_model(HandleType)(models.OpaqueModel)
+
+
+@typeof_impl.register(Handle)  # type: ignore[untyped-decorator]
+def _type_of_handle(value: Handle, _context: Any) -> HandleType:
+    return HandleType(numba.typeof(value.record))
+
+
+@unbox(HandleType)  # type: ignore[untyped-decorator]
+def _unbox_handle(kind: Any, value: Any, c: Any) -> Any:
+    number = c.pyapi.object_getattr_string(value, "address")
+    address = c.pyapi.long_as_ulonglong(number)
+    c.pyapi.decref(number)
+    return NativeValue(c.builder.inttoptr(address, c.context.get_value_type(kind)))
+
+
+@intrinsic  # type: ignore[untyped-decorator]
+def _write(_typing: Any, record: Any, address: Any) -> Any:
+    def codegen(context: Any, builder: Any, _signature: Any, args: Any) -> Any:
+        kind = context.get_value_type(record)
+        if context.get_abi_sizeof(kind) > Handle.BYTES:
+            raise NotImplementedError("too large for a handle")
+        builder.store(args[0], builder.inttoptr(args[1], kind.as_pointer()))
+        return context.get_dummy_value()
+
+    return nbtypes.void(record, address), codegen
+
+
+@jit
+def _store(record: Any, address: int) -> None:
+    _write(record, address)
 
 
 @infer_getattr
-class _LoanItems(AttributeTemplate):  # type: ignore[misc]
-    key = Loan
+class _HandleItems(AttributeTemplate):  # type: ignore[misc]
+    key = HandleType
 
-    def generic_resolve(self, loan: Loan, name: str) -> Any:
-        if name not in loan.record.fields:
+    def generic_resolve(self, kind: HandleType, name: str) -> Any:
+        if name not in kind.record.fields:
             return None
-        kind = loan.record.types[loan.record.fields.index(name)]
-        return Loan(kind) if isinstance(kind, numba.types.BaseTuple) else kind
+        item = kind.record.types[kind.record.fields.index(name)]
+        return HandleType(item) if isinstance(item, numba.types.BaseTuple) else item
 
 
-@lower_getattr_generic(Loan)  # type: ignore[untyped-decorator]
-def _read_item(context: Any, builder: Any, loan: Any, pointer: Any, name: str) -> Any:
-    index = loan.record.fields.index(name)
-    kind = loan.record.types[index]
-    record = builder.bitcast(pointer, context.get_value_type(loan.record).as_pointer())
-    item = cgutils.gep_inbounds(builder, record, 0, index)
-    if isinstance(kind, numba.types.BaseTuple):
-        return builder.bitcast(item, pointer.type)
-    return _uncounted(context, builder, kind, builder.load(item))
+@lower_getattr_generic(HandleType)  # type: ignore[untyped-decorator]
+def _read_item(context: Any, builder: Any, kind: Any, pointer: Any, name: str) -> Any:
+    index = kind.record.fields.index(name)
+    item = kind.record.types[index]
+    record = builder.bitcast(pointer, context.get_value_type(kind.record).as_pointer())
+    place = cgutils.gep_inbounds(builder, record, 0, index)
+    if isinstance(item, numba.types.BaseTuple):
+        return builder.bitcast(place, pointer.type)
+    return _uncounted(context, builder, item, builder.load(place))
 
 
 @type_callable(borrowed)  # type: ignore[untyped-decorator]
@@ -275,7 +310,7 @@ def _type_of_borrowed(_context: Any) -> Any:
 @lower_builtin(borrowed, nbtypes.Any)  # type: ignore[untyped-decorator]
 def _borrow(context: Any, builder: Any, signature: Any, args: Any) -> Any:
     result = args[0]
-    if isinstance(signature.args[0], Loan):
+    if isinstance(signature.args[0], HandleType):
         return result
     for i, kind in enumerate(signature.args[0].types):
         item = _uncounted(context, builder, kind, builder.extract_value(result, i))

@@ -6,6 +6,7 @@ from collections.abc import Callable, Hashable
 from typing import Any, NamedTuple
 
 import numpy as np
+from numba.np.numpy_support import as_dtype
 from numpy.typing import NDArray
 
 from platypoos._jit import borrowed, jit, overload
@@ -25,7 +26,6 @@ class Graph(NamedTuple):
     home: NDArray[np.int32]  # [capacity] the home of the state that the node leads to
     child: NDArray[np.int32]  # [capacity] a home's first child, and the others follow; or NONE
     table: NDArray[np.int32]  # [slots] homes by the hash of their state; compiled models only
-    bits: NDArray[Any]  # [capacity + 2, words] the states' memory; compiled models only
 
 
 def make_graph(capacity: int, compiled: bool) -> Graph:
@@ -34,26 +34,18 @@ def make_graph(capacity: int, compiled: bool) -> Graph:
     if compiled:
         table = np.full(1 << (2 * capacity - 1).bit_length(), NONE, np.int32)
     child = np.full(capacity, NONE, np.int32)
-    return Graph(np.empty(capacity, np.int32), child, table, np.empty((0, 1), np.uint8))
-
-
-def on_states_of(sim: Any, graph: Graph) -> Graph:
-    """The graph, able to tell the states of a ledger apart."""
-    if not isinstance(sim, CompiledSimulator):
-        return graph
-    states = sim.machine.states
-    wide = states.shape[1] * states.itemsize % 8 == 0
-    return graph._replace(bits=states.view(np.uint64 if wide else np.uint8))
+    return Graph(np.empty(capacity, np.int32), child, table)
 
 
 def grown(graph: Graph, capacity: int, sim: Any, size: int) -> Graph:
     """The same graph with more room, after the ledger's was made larger."""
-    larger = on_states_of(sim, make_graph(capacity, isinstance(sim, CompiledSimulator)))
+    compiled = isinstance(sim, CompiledSimulator)
+    larger = make_graph(capacity, compiled)
     larger.home[:size] = graph.home[:size]
     larger.child[:size] = graph.child[:size]
-    if len(larger.table):
+    if compiled:
         homes = np.flatnonzero(larger.home[:size] == np.arange(size))
-        link_rows(larger, homes)
+        link_rows(larger, bits_of(sim), homes)
     return larger
 
 
@@ -107,17 +99,30 @@ def link(sim: Any, graph: Graph, nodes: NDArray[np.int64]) -> None:
 
 @overload(link)
 def _link_compiled(sim: Any, graph: Any, nodes: Any) -> Any:  # noqa: ARG001
-    def implementation(sim: Any, graph: Any, nodes: Any) -> Any:  # noqa: ARG001
-        link_rows(graph, nodes)
+    word = words_of(as_dtype(sim.types[sim.fields.index("states")].dtype))
+
+    def implementation(sim: Any, graph: Any, nodes: Any) -> Any:
+        link_rows(graph, sim.states.view(word), nodes)
 
     return implementation
 
 
+def words_of(kind: np.dtype[Any]) -> np.dtype[Any]:
+    """Whole numbers of the same size: states are the same if all their bits are."""
+    return np.dtype(f"u{kind.itemsize}")
+
+
+def bits_of(sim: CompiledSimulator) -> NDArray[Any]:
+    """The states of a ledger, as bits."""
+    states = sim.machine.states
+    return states.view(words_of(states.dtype))
+
+
 @jit
-def link_rows(graph: Graph, nodes: NDArray[np.int64]) -> None:
+def link_rows(graph: Graph, bits: NDArray[Any], nodes: NDArray[np.int64]) -> None:
     """Find homes by the memory of the states."""
     graph = borrowed(graph)
-    table, bits = graph.table, graph.bits
+    table = graph.table
     mask = np.uint64(len(table) - 1)
     words = bits.shape[1]
     for i in range(len(nodes)):
@@ -148,6 +153,6 @@ def find_home(sim: Any, graph: Graph, node: int) -> None:
     """Find the home of one node."""
     nodes = np.array([node])
     if isinstance(sim, CompiledSimulator):
-        link_rows(graph, nodes)
+        link_rows(graph, bits_of(sim), nodes)
     else:
         link(sim, graph, nodes)

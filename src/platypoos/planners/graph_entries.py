@@ -82,7 +82,7 @@ class Search(NamedTuple):
 
 
 class Desk(NamedTuple):
-    """All that compiled functions work with; they hand it on as what is ``lent``."""
+    """All that compiled functions work with; they hand on a handle of it."""
 
     tree: Tree
     graph: Graph
@@ -102,7 +102,7 @@ def make_desk(capacity: int, num_actions: int, gamma: float, compiled: bool) -> 
 
 def clear(desk: Desk) -> None:
     """Forget all that is known. Counters go on, so that stamps need not be cleared."""
-    tree, graph, _, search = desk
+    tree, graph, search = desk.tree, desk.graph, desk.search
     graph.child[: tree.num_nodes] = search.choice[: tree.num_nodes] = NONE
     graph.table.fill(NONE)
     kept = search.place[[STAMP, ROUND, REACH]]

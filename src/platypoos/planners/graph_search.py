@@ -15,10 +15,9 @@ from typing import Any
 
 import numpy as np
 
-from platypoos._jit import jit, jitable, lent
+from platypoos._jit import jit, jitable
 from platypoos.graph import NONE, Graph, link
 from platypoos.planners.graph_decision import (
-    decide,
     end_round,
     explore_until,
     judge,
@@ -74,11 +73,10 @@ TAKEN = -2
 @Driver
 def search_on(sim: Any, desk: Desk, given_floor: float, tie_seed: int) -> int:
     """Go on with the search until it is done, or the time or the room ends."""
-    loan = lent(desk)
-    tree, graph, search = loan.tree, loan.graph, loan.search
+    tree, graph, search = desk.tree, desk.graph, desk.search
     nodes, repeats, fresh, place = search.nodes, search.repeats, search.fresh, search.place
     while True:
-        status = advance(loan, calls_made(sim), given_floor, tie_seed)
+        status = advance(desk, calls_made(sim), given_floor, tie_seed)
         if status != PAUSED:
             return status
         asked, new = place[ASKED], place[FRESH]
@@ -97,12 +95,6 @@ def advance(desk: Desk, calls: int, given_floor: float, tie_seed: int) -> int:
 
     Python is entered for requests only: many layers lack no samples.
     """
-    return int(proceed(lent(desk), calls, given_floor, tie_seed))
-
-
-@jit
-def proceed(desk: Desk, calls: int, given_floor: float, tie_seed: int) -> int:
-    """As ``advance``."""
     search = desk.search
     place = search.place
     while True:
@@ -127,14 +119,6 @@ def proceed(desk: Desk, calls: int, given_floor: float, tie_seed: int) -> int:
         if place[ASKED] > 0:
             return PAUSED
         place[PENDING] = 1
-
-
-@jit
-def conclude(desk: Desk, given_floor: float, tie_seed: int) -> None:
-    """Decide by what is known, wherever the search is."""
-    loan = lent(desk)
-    decide(loan, given_floor, tie_seed)
-    trace(loan)
 
 
 @jit

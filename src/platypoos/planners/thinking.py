@@ -10,13 +10,16 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from platypoos.graph import NONE, Graph, find_home, grown, key_of, on_states_of
+from platypoos._jit import handle
+from platypoos.graph import NONE, Graph, find_home, grown, key_of
 from platypoos.models.compiled import CompiledModel
 from platypoos.planners.base import Task
 from platypoos.planners.graph_decision import (
     GAP,
     GAP_VARIANCE,
     HAS_GAP,
+    decide,
+    trace,
 )
 from platypoos.planners.graph_entries import (
     AGREED,
@@ -43,6 +46,7 @@ from platypoos.planners.graph_entries import (
     SQUARES,
     TREE_FULL,
     Desk,
+    Search,
     clear,
     grown_entries,
     make_desk,
@@ -50,7 +54,7 @@ from platypoos.planners.graph_entries import (
     scratch,
     with_room,
 )
-from platypoos.planners.graph_search import conclude, search_on
+from platypoos.planners.graph_search import search_on
 from platypoos.planners.graph_solve import FLOOR
 from platypoos.simulator import never
 from platypoos.simulator_compiled import CompiledSimulator
@@ -107,12 +111,12 @@ class Thinker:
         compiled = isinstance(task.model, CompiledModel)
         self._capacity = capacity
         self._drawer = drawer(capacity, task.num_actions, discount, compiled)
-        desk = take(self._drawer) or make_desk(capacity, task.num_actions, discount, compiled)
-        self.tree, graph, self.entries, self.search = desk
+        self.desk = take(self._drawer) or handle(
+            make_desk(capacity, task.num_actions, discount, compiled)
+        )
         self.sim = task.ledger(self.tree)
         if not isinstance(self.sim, CompiledSimulator):
             self.sim.key = key_of(task.model, task.state)
-        self.graph: Graph = on_states_of(self.sim, graph)
         set_root(self.tree)
         find_home(self.sim, self.graph, ROOT)
         self.tie_seed = task.tie_seed()
@@ -131,8 +135,19 @@ class Thinker:
         self.search.place[HOME] = node
 
     @property
-    def _desk(self) -> Desk:
-        return Desk(self.tree, self.graph, self.entries, self.search)
+    def tree(self) -> Tree:
+        """The nodes: a state and an action each, and what is known of them."""
+        return self.desk.tree
+
+    @property
+    def graph(self) -> Graph:
+        """The states that they lead to."""
+        return self.desk.graph
+
+    @property
+    def search(self) -> Search:
+        """Where the search is."""
+        return self.desk.search
 
     @property
     def noiseless(self) -> bool:
@@ -161,7 +176,7 @@ class Thinker:
             if isinstance(sim, CompiledSimulator):
                 sim.pause_after(patience)
             entered = time.perf_counter()
-            status = search_on(sim, self._desk, self.reward_floor, self.tie_seed)
+            status = search_on(sim, self.desk, self.reward_floor, self.tie_seed)
             if status == DONE:
                 break
             if status == PAUSED:
@@ -183,7 +198,7 @@ class Thinker:
     def leave(self) -> None:
         """Leave the desk to another plan. There is no way back."""
         if len(self.tree.parent) == self._capacity:
-            self._drawer.append(self._desk)
+            self._drawer.append(self.desk)
 
     def start_from(self, state: Any) -> None:
         """Let the search begin in another state, known or not."""
@@ -232,42 +247,45 @@ class Thinker:
                 parents.append(new)
         old_nodes, size = np.array(kept), len(kept)
         capacity = max(FIRST_ROOM, 2 * size)
-        self.tree = make_tree(capacity)
-        copy_nodes(tree, self.tree, old_nodes)
-        self.tree.parent[:size] = parents
-        self.sim.keep(old_nodes, self.tree)
+        fewer = make_tree(capacity)
+        copy_nodes(tree, fewer, old_nodes)
+        fewer.parent[:size] = parents
+        self.sim.keep(old_nodes, fewer)
         blank = np.full(capacity, NONE, np.int32)
         new_home, child = blank.copy(), blank
         new_home[:size] = homes
         for (_, new), first in zip(queue, children, strict=True):
             child[new] = first
-        self.graph = grown(graph._replace(home=new_home, child=child), capacity, self.sim, size)
+        graph = grown(graph._replace(home=new_home, child=child), capacity, self.sim, size)
         if not isinstance(self.sim, CompiledSimulator):
             homes_before = self.sim.homes.items()
             self.sim.homes = {key: known[home] for key, home in homes_before if home in known}
-        self.search = self.search._replace(**scratch(capacity, capacity))
-        self.entries = make_entries(capacity)
+        search = self.search._replace(**scratch(capacity, capacity))
+        self.desk = handle(Desk(fewer, graph, make_entries(capacity), search))
         self.root = 0
 
     @property
     def nbytes(self) -> int:
         """Memory in use, states included."""
-        arrays: list[Any] = [*self.tree, *self.graph[:3], *self.entries, *self.search.path]
+        arrays: list[Any] = [*self.tree, *self.graph, *self.desk.entries, *self.search.path]
         arrays += [part for part in self.search if isinstance(part, np.ndarray)]
         size = self.tree.num_nodes
         return int(sum(array.nbytes for array in arrays) + self.sim.state_bytes * size)
 
     def make_room(self, capacity: int) -> None:
         """More nodes."""
-        self.tree = grown_tree(self.tree, capacity)
-        self.sim.keep(np.arange(self.tree.num_nodes), self.tree)
-        self.graph = grown(self.graph, capacity, self.sim, self.tree.num_nodes)
-        self.search = with_room(self.search, len(self.search.nodes), capacity)
+        tree = grown_tree(self.tree, capacity)
+        self.sim.keep(np.arange(tree.num_nodes), tree)
+        graph = grown(self.graph, capacity, self.sim, tree.num_nodes)
+        search = with_room(self.search, len(self.search.nodes), capacity)
+        self.desk = handle(Desk(tree, graph, self.desk.entries, search))
 
     def _more_entries(self) -> None:
-        room = 2 * len(self.entries.node)
-        self.entries = grown_entries(self.entries, room, int(self.search.place[SIZE]))
-        self.search = with_room(self.search, room, len(self.search.stamp))
+        tree, graph, entries, search = self.tree, self.graph, self.desk.entries, self.search
+        room = 2 * len(entries.node)
+        entries = grown_entries(entries, room, int(search.place[SIZE]))
+        search = with_room(search, room, len(search.stamp))
+        self.desk = handle(Desk(tree, graph, entries, search))
 
     @property
     def can_decide(self) -> bool:
@@ -281,7 +299,8 @@ class Thinker:
         search = self.search
         place, result = search.place, search.result
         if not self._concluded:
-            conclude(self._desk, self.reward_floor, self.tie_seed)
+            decide(self.desk, self.reward_floor, self.tie_seed)
+            trace(self.desk)
         path = search.path.copy()
         interval = None
         if result[HAS_GAP]:
