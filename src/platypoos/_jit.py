@@ -250,9 +250,16 @@ class HandleType(nbtypes.Type):
 register_model(HandleType)(models.OpaqueModel)
 
 
+_KINDS: dict[type, HandleType] = {}
+"""The arrays of a named tuple are always of the same types; to look at all of them takes long."""
+
+
 @typeof_impl.register(Handle)  # type: ignore[untyped-decorator]
 def _type_of_handle(value: Handle, _context: Any) -> HandleType:
-    return HandleType(numba.typeof(value.record))
+    cls = type(value.record)
+    if cls not in _KINDS:
+        _KINDS[cls] = HandleType(numba.typeof(value.record))
+    return _KINDS[cls]
 
 
 @unbox(HandleType)  # type: ignore[untyped-decorator]

@@ -160,22 +160,22 @@ def ask(tree: Tree, graph: Graph, search: Search, home: int, evaluations: int, a
 def write_request(desk: Desk, calls_left: int) -> None:
     """What the opened entries lack, as far as calls suffice."""
     tree, graph, entries, search = desk.tree, desk.graph, desk.entries, desk.search
-    place = search.place
+    place, opened, node_of, home_of = search.place, search.opened, entries.node, graph.home
+    pulls, num_actions = tree.pulls, search.num_actions
     needed = 0
     asked = 0
     for k in range(place[OPENED]):
-        home = graph.home[entries.node[search.opened[k]]]
-        first = graph.child[home]
+        first = graph.child[home_of[node_of[opened[k]]]]
         evaluations = search.repeats[k]
-        for action in range(search.num_actions):
-            pulls = 0 if first == NONE else tree.pulls[first + action]
-            needed += max(0, evaluations - pulls)
+        for action in range(num_actions):
+            known = 0 if first == NONE else pulls[first + action]
+            needed += max(0, evaluations - known)
         if needed > calls_left:
             place[OPENED] = k
             place[CUT] = 1
             break
     for k in range(place[OPENED]):
-        home = graph.home[entries.node[search.opened[k]]]
+        home = home_of[node_of[opened[k]]]
         make_children(tree, graph, search, home)
         asked = ask(tree, graph, search, home, search.repeats[k], asked)
     settle(desk, asked)
@@ -202,15 +202,17 @@ def sort_request(nodes: Ints, repeats: Ints, size: int) -> None:
 def settle(desk: Desk, asked: int) -> None:
     """Sort the request, note what was known before it."""
     tree, search = desk.tree, desk.search
+    nodes, repeats, before, new = search.nodes, search.repeats, search.before, search.fresh
+    pulls, reward, keys = tree.pulls, tree.reward, search.keys
     for k in range(asked):
-        search.repeats[k] = int(search.keys[k])
-    sort_request(search.nodes, search.repeats, asked)
+        repeats[k] = int(keys[k])
+    sort_request(nodes, repeats, asked)
     fresh = 0
     for k in range(asked):
-        node = search.nodes[k]
-        search.before[k] = tree.reward[node]
-        if tree.pulls[node] == 0:
-            search.fresh[fresh] = node
+        node = nodes[k]
+        before[k] = reward[node]
+        if pulls[node] == 0:
+            new[fresh] = node
             fresh += 1
     search.place[ASKED] = asked
     search.place[FRESH] = fresh

@@ -155,6 +155,9 @@ def open_layer(desk: Desk, calls: int, tie_seed: int) -> int:
     weight = search.power[h] * search.power[h]
     if meets(search):
         weight /= 4.0
+    node_of, value, home_of, flags = entries.node, entries.value, graph.home, tree.flags
+    opened_in, stamp, best = search.opened_in, search.stamp, search.best
+    keys, pool = search.keys, search.pool
     waiting = np.uint64(0)
     taken = 0
     room = len(search.opened)
@@ -165,48 +168,48 @@ def open_layer(desk: Desk, calls: int, tie_seed: int) -> int:
         if begin == end and waiting == 0:
             continue
         for i in range(begin, end):  # the best of those that meet in a state
-            node = entries.node[i]
-            home = graph.home[node]
-            if tree.flags[node] & TERMINAL or search.opened_in[home] == this_round:
+            node = node_of[i]
+            home = home_of[node]
+            if flags[node] & TERMINAL or opened_in[home] == this_round:
                 continue
-            if search.stamp[home] != layer:
-                search.stamp[home] = layer
-                search.best[home] = i
-            elif search.best[home] != TAKEN:
-                best = search.best[home]
-                lead = entries.value[i] - entries.value[best]
-                if lead > 0.0 or (lead == 0.0 and ticket(tie_seed, i) > ticket(tie_seed, best)):
-                    search.best[home] = i
+            if stamp[home] != layer:
+                stamp[home] = layer
+                best[home] = i
+            elif best[home] != TAKEN:
+                other = best[home]
+                lead = value[i] - value[other]
+                if lead > 0.0 or (lead == 0.0 and ticket(tie_seed, i) > ticket(tie_seed, other)):
+                    best[home] = i
         for i in range(begin, end):
-            node = entries.node[i]
-            home = graph.home[node]
-            if tree.flags[node] & TERMINAL or search.opened_in[home] == this_round:
+            node = node_of[i]
+            home = home_of[node]
+            if flags[node] & TERMINAL or opened_in[home] == this_round:
                 continue
-            if search.best[home] == i:
-                search.keys[waiting] = entries.value[i]
-                search.pool[waiting] = urgency(graph, node, ticket(tie_seed, i))
+            if best[home] == i:
+                keys[waiting] = value[i]
+                pool[waiting] = urgency(graph, node, ticket(tie_seed, i))
                 waiting += np.uint64(1)
         evaluations = min(most, max(1, math.ceil((1 << p) * weight)))
         count = np.uint64(min(int(waiting), share // evaluations))
         if count == 0:
             continue
         if count < waiting:
-            move_best_to_end(search.keys, search.pool, waiting, count)
+            move_best_to_end(keys, pool, waiting, count)
         for _ in range(count):
             waiting -= np.uint64(1)
-            i = int(search.pool[waiting] & NODE_BITS)
-            home = graph.home[entries.node[i]]
-            if search.best[home] != i:  # a better one has come with a smaller p
+            i = int(pool[waiting] & NODE_BITS)
+            home = home_of[node_of[i]]
+            if best[home] != i:  # a better one has come with a smaller p
                 continue
             if taken == room:
                 return ENTRIES_FULL
-            search.best[home] = TAKEN
+            best[home] = TAKEN
             search.opened[taken] = i
             search.opened_p[taken] = p
             search.repeats[taken] = evaluations
             taken += 1
             wanted += graph.child[home] == NONE
-    if size + taken * search.num_actions > len(entries.node):
+    if size + taken * search.num_actions > len(node_of):
         return ENTRIES_FULL
     if tree.size[0] + wanted * search.num_actions > len(tree.parent):
         return TREE_FULL
@@ -215,7 +218,7 @@ def open_layer(desk: Desk, calls: int, tie_seed: int) -> int:
     place[OPENED] = taken
     write_request(desk, calls_left)
     for k in range(place[OPENED]):
-        search.opened_in[graph.home[entries.node[search.opened[k]]]] = this_round
+        opened_in[home_of[node_of[search.opened[k]]]] = this_round
     return PAUSED
 
 
@@ -255,16 +258,18 @@ def extend(desk: Desk) -> None:
     group_end[p_max + 1] = start
     p = p_max
     belief = believe(search)
+    node_of, value, doubt = entries.node, entries.value, entries.doubt
+    opened, opened_p, num_actions = search.opened, search.opened_p, search.num_actions
     for k in range(place[OPENED]):
-        i = search.opened[k]
-        while p > search.opened_p[k]:
+        i = opened[k]
+        while p > opened_p[k]:
             group_end[p] = size
             p -= 1
-        first = graph.child[graph.home[entries.node[i]]]
-        for node in range(first, first + search.num_actions):
-            entries.node[size] = node
-            entries.value[size] = entries.value[i] + weight * shrunk(tree, node, belief)
-            entries.doubt[size] = entries.doubt[i] + weight * weight / tree.pulls[node]
+        first = graph.child[graph.home[node_of[i]]]
+        for node in range(first, first + num_actions):
+            node_of[size] = node
+            value[size] = value[i] + weight * shrunk(tree, node, belief)
+            doubt[size] = doubt[i] + weight * weight / tree.pulls[node]
             size += 1
     while p >= 0:
         group_end[p] = size
