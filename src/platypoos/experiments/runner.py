@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import sys
 import time
 from collections.abc import Iterator
 from concurrent.futures import FIRST_COMPLETED, Executor, Future, ProcessPoolExecutor, wait
@@ -12,13 +11,13 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from multiprocessing import get_context
 from pathlib import Path
-from typing import Any
 
 from platypoos.checks import check_count
 from platypoos.errors import InvalidArgument, PlatypoosError
 from platypoos.experiments.cells import Row, run_cells
 from platypoos.experiments.spec import Cell, Experiment
 from platypoos.experiments.store import Store
+from platypoos.progress import progress_bar
 
 CALLS_PER_CHUNK = 2_000_000
 """Cells are sent out in chunks of about so many compiled calls: less than a second's work."""
@@ -93,7 +92,8 @@ def run(
         already = len(cells) - len(missing) - len(before)
         start = time.perf_counter()
         failed = calls = 0
-        with _bar(len(cells), len(cells) - len(missing), progress) as bar:
+        at = len(cells) - len(missing)
+        with progress_bar(len(cells), "cell", already=at, quiet=not progress) as bar:
             for chunk, rows in _results(missing, workers, cluster):
                 store.add(chunk, rows)
                 failed += sum(row["status"] == "failed" for row in rows)
@@ -181,18 +181,3 @@ def _executor(workers: int | None, cluster: str | None) -> Iterator[tuple[Execut
         yield pool, width
     finally:
         pool.shutdown(wait=False, cancel_futures=True)
-
-
-@contextmanager
-def _bar(total: int, already: int, progress: bool) -> Iterator[Any]:
-    try:
-        from tqdm import tqdm
-    except ImportError as error:
-        raise InvalidArgument(
-            "experiments need more packages: pip install 'platypoos[experiments]'"
-        ) from error
-
-    with tqdm(
-        total=total, initial=already, unit="cell", disable=not progress, file=sys.stderr
-    ) as bar:
-        yield bar

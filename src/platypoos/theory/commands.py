@@ -18,9 +18,10 @@ from platypoos.models.base import Access
 from platypoos.options import whole
 from platypoos.planners import available
 from platypoos.problems import MadeToOrder
+from platypoos.progress import progress_bar
 from platypoos.theory.bounds import Bound, bound
 from platypoos.theory.hardness import Hardness, hardness
-from platypoos.theory.measure import Point, mean_regret, progress_bar, worst_regret
+from platypoos.theory.measure import Point, mean_regret, worst_regret
 
 PLANNERS = ("platypoos", "sequool", "olop", "opd", "uniform")
 EXAMPLES = """\

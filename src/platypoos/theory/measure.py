@@ -4,12 +4,9 @@ from __future__ import annotations
 
 import json
 import math
-import sys
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -122,16 +119,3 @@ class Notebook:
         self.path.parent.mkdir(parents=True, exist_ok=True)
         with self.path.open("a", encoding="utf-8") as file:
             file.write(json.dumps({"name": name, **vars(point)}) + "\n")
-
-
-@contextmanager
-def progress_bar(total: int, unit: str, *, quiet: bool) -> Iterator[Any]:
-    """A progress bar on the standard error stream."""
-    try:
-        from tqdm import tqdm
-    except ImportError as error:
-        raise InvalidArgument(
-            "measuring needs more packages: pip install 'platypoos[experiments]'"
-        ) from error
-    with tqdm(total=total, unit=unit, disable=quiet, file=sys.stderr) as bar:
-        yield bar

@@ -9,9 +9,10 @@ from pathlib import Path
 from platypoos.models.base import Access
 from platypoos.planners import OLOP, Planner, PlaTyPOOS, SequOOL
 from platypoos.problems import MadeToOrder
+from platypoos.progress import progress_bar
 from platypoos.theory.bounds import Bound, bound
 from platypoos.theory.hardness import known_hardness
-from platypoos.theory.measure import Notebook, Point, progress_bar, worst_regret
+from platypoos.theory.measure import Notebook, Point, worst_regret
 
 RESET = Access.RESET
 CALLS = 20_000_000
