@@ -10,12 +10,14 @@ from typing import Any
 import numpy as np
 
 from platypoos.errors import InvalidArgument
+from platypoos.planners.layered import LayeredPlanner
 from platypoos.problems import MadeToOrder
 from platypoos.theory.bounds import Bound, bound
+from platypoos.theory.expected import expected_regret
 from platypoos.theory.hardness import Hardness, hardness, known_hardness
 from platypoos.theory.measure import Point
 from platypoos.theory.rows import Row
-from platypoos.theory.studies import NOISES
+from platypoos.theory.studies import NOISES, large_with_noise, large_without_noise
 
 COLOURS = ("#5b3a1e", "#d1642b", "#2b7bba", "#3a8f4d", "#8a5aa8", "#777777")
 
@@ -96,6 +98,10 @@ def draw_row(axes: Any, row: Row, colour: str, label: str) -> None:
     if row.promises[0].bound is not None:
         bounds = [promise.bound for promise in row.promises]
         axes.plot(budgets, bounds, ":", color=colour, label="its bound")
+    planner = row.study.planner
+    if row.study.in_one_run and isinstance(planner, LayeredPlanner):
+        expected = [expected_regret(row.study.problem, planner, budget) for budget in budgets]
+        axes.plot(budgets, expected, color=COLOURS[2], linewidth=0.8, label="by the schedule")
     if row.promises[-1].exponent is not None and row.seen:
         first, promise = row.seen[0]
         log_rho = math.log(row.study.problem.rho)
@@ -121,7 +127,9 @@ def result_figures(out: Path, found: Sequence[Row]) -> list[Path]:
     paths = [counts_figure(out / "counts.png"), regimes_figure(out / "regimes.png")]
     panels = {
         "noiseless.png": ["κ = K, SequOOL", "1 < κ < K, SequOOL", "κ = K, PlaTγPOOS"],
+        "noiseless-large.png": [study.name for study in large_without_noise()],
         "high-noise.png": ["γ²κ ≤ 1, high noise", "γ²κ > 1, high noise"],
+        "high-noise-large.png": [study.name for study in large_with_noise()],
     }
     for name, wanted in panels.items():
         shown = [by_name[key] for key in wanted if key in by_name]

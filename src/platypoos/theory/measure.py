@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
+from numpy.typing import NDArray
 
 from platypoos.errors import InvalidArgument
 from platypoos.models.base import Access
 from platypoos.planners import Planner
+from platypoos.planners.layered import LayeredPlanner
 from platypoos.problems import MadeToOrder, Problem
+from platypoos.tree import OPENED, Tree
 
 FINE = 1e-12
 """Secrets whose gap is a smaller part of ν than this are lost in rounding; none is measured."""
@@ -65,23 +68,66 @@ def worst_regret(
     budget: int,
     runs: int,
     access: Access | str | None = None,
-    first: int = 1,
+    look: int = 0,
 ) -> Point:
-    """The largest mean simple regret over all depths of the secret, from ``first`` on.
+    """The largest mean simple regret over all depths of the secret.
 
     The search ends where not to find the secret costs less than what has been measured already.
+    If ``look`` is not 0, a secret that the first so many runs all find is not run on.
     """
     worst = Point(budget, 0.0, 0.0, runs, 0, None)
     missed = 1 - 1 / problem.num_good(0)  # how often a guess is wrong
-    secret = first
+    secret = 1
     while True:
         one = replace(problem, depth=secret)
         if missed * one.gap <= worst.regret or one.gap < FINE * problem.nu:
             return worst
-        found = replace(mean_regret(one, planner, budget, runs, access), secret=secret)
-        if found.regret > worst.regret:
-            worst = found
+        if not look or mean_regret(one, planner, budget, look, access).regret > 0:
+            found = replace(mean_regret(one, planner, budget, runs, access), secret=secret)
+            if found.regret > worst.regret:
+                worst = found
         secret = max(secret + 1, math.ceil(1.02 * secret))
+
+
+def worst_regret_in_one_run(
+    problem: MadeToOrder,
+    planner: LayeredPlanner,
+    budget: int,
+    access: Access | str | None = None,
+) -> Point:
+    """The largest mean simple regret over all depths of the secret, without noise.
+
+    The mean is over all secrets of a depth. All good sequences look alike, so a planner does the
+    same wherever the secret is, until it sees it. One run with a secret too deep to be seen tells
+    of all the others: a secret is found if its last node but one is opened, and else costs the
+    gap if its first action is not the recommended one.
+    """
+    hidden = replace(problem, depth=budget)
+    plan = planner.plan(hidden.compiled(), budget=budget, seed=0, access=access)
+    worst = Point(budget, 0.0, 0.0, 1, plan.depth, 1)
+    good = 1
+    for above, opened in enumerate(_opened_by_first_action(plan.tree, problem.num_actions), 1):
+        good *= problem.num_good(above - 1)
+        others = good - good // problem.num_good(0)  # sequences with another first action
+        missed = (others - opened.sum() + opened[plan.action]) / good
+        gap = replace(problem, depth=above + 1).gap
+        if missed * gap > worst.regret:
+            worst = replace(worst, regret=float(missed * gap), secret=above + 1)
+        if gap <= worst.regret:
+            break
+    return worst
+
+
+def _opened_by_first_action(tree: Tree, num_actions: int) -> Iterator[NDArray[np.int64]]:
+    """For each depth from 1 on: how many nodes are opened, by their first action."""
+    depth = tree.depth[: tree.num_nodes]  # never falls: nodes are made layer by layer
+    start, end = 1, 1 + num_actions
+    first = tree.action[start:end]
+    while start < end:
+        yield np.bincount(first[tree.flags[start:end] == OPENED], minlength=num_actions)
+        after = int(np.searchsorted(depth, depth[start] + 1, side="right"))
+        first = first[tree.parent[end:after] - start]
+        start, end = end, after
 
 
 def slope(x: Iterable[float], y: Iterable[float]) -> tuple[float, float, float]:
