@@ -8,6 +8,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from platypoos.models.base import Access
 from platypoos.planners.layered import LayeredPlanner
 from platypoos.problems import MadeToOrder
 from platypoos.schedules import (
@@ -51,7 +52,8 @@ def expected_exponent(
 
 def opened_shares(problem: MadeToOrder, planner: LayeredPlanner, budget: int) -> list[float]:
     """Which share of the good sequences of each depth is opened."""
-    h_max = _h_max(problem, planner, budget)
+    own = h_max_of(planner, problem.num_actions, budget)
+    h_max = own or bound(known_hardness(problem), planner.name, budget).h_max or 1
     p_max = 0 if planner.kind == SEQUOOL else h_max.bit_length() - 1
     rows = np.zeros((DEEPEST * (p_max + 1), 5), np.int64)
     tabulate_compiled(planner.kind, h_max, problem.num_actions, planner.discount, False, rows)
@@ -71,9 +73,11 @@ def opened_shares(problem: MadeToOrder, planner: LayeredPlanner, budget: int) ->
     return shares
 
 
-def _h_max(problem: MadeToOrder, planner: LayeredPlanner, budget: int) -> int:
+def h_max_of(
+    planner: LayeredPlanner, num_actions: int, budget: int, access: Access = Access.RESTORE
+) -> int | None:
+    """The planner's own h_max, without all of its schedule; None if it is the paper's."""
     if planner.budget_use == "paper":
-        return bound(known_hardness(problem), planner.name, budget).h_max or 1
-    return int(
-        largest_h_max_compiled(planner.kind, problem.num_actions, planner.discount, False, budget)
-    )
+        return None
+    reset = access is Access.RESET
+    return int(largest_h_max_compiled(planner.kind, num_actions, planner.discount, reset, budget))

@@ -68,12 +68,10 @@ def worst_regret(
     budget: int,
     runs: int,
     access: Access | str | None = None,
-    look: int = 0,
 ) -> Point:
     """The largest mean simple regret over all depths of the secret.
 
     The search ends where not to find the secret costs less than what has been measured already.
-    If ``look`` is not 0, a secret that the first so many runs all find is not run on.
     """
     worst = Point(budget, 0.0, 0.0, runs, 0, None)
     missed = 1 - 1 / problem.num_good(0)  # how often a guess is wrong
@@ -82,10 +80,9 @@ def worst_regret(
         one = replace(problem, depth=secret)
         if missed * one.gap <= worst.regret or one.gap < FINE * problem.nu:
             return worst
-        if not look or mean_regret(one, planner, budget, look, access).regret > 0:
-            found = replace(mean_regret(one, planner, budget, runs, access), secret=secret)
-            if found.regret > worst.regret:
-                worst = found
+        found = replace(mean_regret(one, planner, budget, runs, access), secret=secret)
+        if found.regret > worst.regret:
+            worst = found
         secret = max(secret + 1, math.ceil(1.02 * secret))
 
 
