@@ -175,8 +175,8 @@ def report(results: dict[tuple[str, str, int], Floats]) -> list[str]:
         lines += ["| of the published | " + " | ".join(ratios) + " |", ""]
         for noise in sorted({float(name.split("±")[1]) for name in PROBLEMS}):
             of = [i for i, name in enumerate(PROBLEMS) if float(name.split("±")[1]) == noise]
-            means = [geometric([totals[who][i] for i in of]) for who in head]
-            parts = ", ".join(f"{who} {shown(x)}" for who, x in zip(head, means, strict=True))
+            centre = [geometric([totals[who][i] for i in of]) for who in head]
+            parts = ", ".join(f"{who} {shown(x)}" for who, x in zip(head, centre, strict=True))
             by_noise.append(f"- {title}, ±{noise:g} ({len(of)}): {parts}")
     lines += ["## Geometric means at each noise", "", *by_noise, ""]
     lines += significance(results)
