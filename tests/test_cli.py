@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
 from dataclasses import MISSING
@@ -83,6 +84,19 @@ def test_what_the_graph_planner_tells(capsys):
     row = json.loads(capsys.readouterr().out)
     assert row["gap_interval"][0] < row["gap_interval"][1]
     assert row["enough"] in (True, False)
+
+
+def test_a_deadline_instead_of_a_budget(capsys):
+    assert main(["plan", "--planner", "graph", "--deadline", "0.05"]) == 0
+    out = capsys.readouterr().out
+    assert "decision: stay (action 0)" in out
+    assert re.search(r"calls used: \d+\n", out)
+    assert main(["plan", "--planner", "graph", "--deadline", "0.05", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["budget"] is None
+    assert main(["plan", "--deadline", "0.05"]) == 2
+    assert "PlaTyPOOS plans for a budget" in capsys.readouterr().err
+    assert main(["plan", "--planner", "graph", "--deadline", "0"]) == 2
+    assert "deadline must be" in capsys.readouterr().err
 
 
 def test_settings(capsys):

@@ -37,6 +37,7 @@ examples:
   platypoos plan                                     the paper's problem, 1,000 calls
   platypoos plan --noise 10 --budget 10000 --seed 1
   platypoos plan --problem grid --planner sequool --budget 5000
+  platypoos plan --problem grid --planner graph --deadline 0.05
   platypoos plan --planner olop --set reward_max=130 --set noise=10 --noise 10
   platypoos plan --problem battery --access reset --json
   platypoos planners                                 all planners and what they need
@@ -89,6 +90,12 @@ def _parser() -> argparse.ArgumentParser:
     )
     add_planner_options(one)
     one.add_argument("--noise", type=float, help="half-width of the rewards' noise")
+    one.add_argument(
+        "--deadline",
+        type=float,
+        metavar="SECONDS",
+        help="plan for so long instead of for a number of calls; with --planner graph",
+    )
     one.add_argument("--access", choices=["restore", "reset"], default="restore")
     one.add_argument("--schedule", action="store_true", help="also show what the planner opens")
     one.add_argument("--json", action="store_true", help="print JSON instead of a table")
@@ -152,7 +159,19 @@ def _plan(args: argparse.Namespace) -> None:
     problem = make_problem() if args.noise is None else make_problem(noise=args.noise)
     planner = make_planner(args.planner, args.discount, args.set)
     model = problem.compiled() if args.budget >= COMPILE_FROM else problem
-    found = plan(model, planner=planner, budget=args.budget, seed=args.seed, access=args.access)
+    budget = args.budget
+    if args.deadline is not None:
+        if planner.anytime:  # compiles what is needed before the clock starts
+            plan(model, planner=planner, budget=100, access=args.access)
+        budget = None
+    found = plan(
+        model,
+        planner=planner,
+        budget=budget,
+        deadline=args.deadline,
+        seed=args.seed,
+        access=args.access,
+    )
     regret = simple_regret(problem, found)
     labels = [
         names[action] if names else f"action {action}" for action in range(problem.num_actions)
@@ -198,7 +217,8 @@ def explain(found: Plan, labels: Sequence[str]) -> str:
         "",
         f"ahead of the runner-up by {found.gap:.6g}",
         f"best sequence: {sequence}{more} ({len(found.actions)} steps)",
-        f"depth reached: {found.depth}, calls used: {found.calls} of {found.budget}",
+        f"depth reached: {found.depth}, calls used: {found.calls}"
+        + ("" if found.budget is None else f" of {found.budget}"),
     ]
     if found.gap_interval is not None:
         low, high = found.gap_interval
