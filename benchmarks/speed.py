@@ -56,52 +56,65 @@ def bare_loop(steps: int, actions: Any, params: Any, rng: Any) -> float:
     return total
 
 
+BUDGETS = [10**3, 10**4, 10**5, 10**6]
+
+
+def table(
+    title: str,
+    columns: tuple[str, str],
+    functions: tuple[Callable[[int], object], Callable[[int], object]],
+    bars: tuple[float, float],
+    fitted: list[int],
+    most: float,
+) -> None:
+    """Both functions at each budget, in turns: time per call and the second over the first.
+
+    The bar at the smallest budget may be another; ``fitted`` are the budgets of the exponent.
+    """
+    print(title)
+    first, second = (f"{name} ns/call" for name in columns)
+    print(f"{'N':>9} {first:>13} {second:>13} {'ratio':>7} {'bar':>5}")
+    times = {}
+    for n in BUDGETS:
+        one, two = best_times([lambda f=f, n=n: f(n) for f in functions])  # type: ignore[misc]
+        times[n] = two
+        bar = bars[n != BUDGETS[0]]
+        print(f"{n:>9} {one / n * 1e9:>13.1f} {two / n * 1e9:>13.1f} {two / one:>7.2f} {bar:>5}")
+    slope = np.polyfit(np.log(fitted), np.log([times[n] for n in fitted]), 1)[0]
+    print(f"exponent of time against N, from {fitted[0]:,} on: {slope:.3f} (bar {most})\n")
+
+
 def compiled() -> None:
     model = pp.problems.SwitchChain(noise=NOISE).compiled()
     rng = np.random.default_rng(0)
     actions = np.random.default_rng(1).integers(0, 2, 4096)
-    print("compiled SwitchChain, noise ±10, PlaTγPOOS, discount 0.95")
-    print(f"{'N':>9} {'bare ns/call':>13} {'plan ns/call':>13} {'ratio':>7} {'bar':>5}")
-    budgets = [10**3, 10**4, 10**5, 10**6]
-    times = []
-    for budget in budgets:
-        bare, planned = best_times(
-            [
-                lambda n=budget: bare_loop(n, actions, model.params, rng),  # type: ignore[misc]
-                lambda n=budget: PLANNER.plan(model, budget=n, seed=rng),  # type: ignore[misc]
-            ]
-        )
-        times.append(planned)
-        bar = 10 if budget == 10**3 else 4
-        print(
-            f"{budget:>9} {bare / budget * 1e9:>13.1f} {planned / budget * 1e9:>13.1f} "
-            f"{planned / bare:>7.2f} {bar:>5}"
-        )
-    slope = np.polyfit(np.log(budgets[1:]), np.log(times[1:]), 1)[0]
-    print(f"exponent of time against N, 10^4 to 10^6: {slope:.3f} (bar 1.05)\n")
+    table(
+        "compiled SwitchChain, noise ±10, PlaTγPOOS, discount 0.95",
+        ("bare", "plan"),
+        (
+            lambda n: bare_loop(n, actions, model.params, rng),
+            lambda n: PLANNER.plan(model, budget=n, seed=rng),
+        ),
+        bars=(10, 4),
+        fitted=BUDGETS[1:],
+        most=1.05,
+    )
 
 
 def shared() -> None:
     model = pp.problems.SwitchChain(noise=NOISE).compiled()
     graph = pp.GraphPlaTyPOOS(discount=0.95)
-    print("compiled SwitchChain, noise ±10, GraphPlaTyPOOS beside PlaTγPOOS")
-    print(f"{'N':>9} {'plain ns/call':>13} {'graph ns/call':>13} {'ratio':>7} {'bar':>5}")
-    budgets = [10**3, 10**4, 10**5, 10**6]
-    times = []
-    for budget in budgets:
-        plain, planned = best_times(
-            [
-                lambda n=budget: PLANNER.plan(model, budget=n, seed=0),  # type: ignore[misc]
-                lambda n=budget: graph.plan(model, budget=n, seed=0),  # type: ignore[misc]
-            ]
-        )
-        times.append(planned)
-        print(
-            f"{budget:>9} {plain / budget * 1e9:>13.1f} {planned / budget * 1e9:>13.1f} "
-            f"{planned / plain:>7.2f} {2:>5}"
-        )
-    slope = np.polyfit(np.log(budgets), np.log(times), 1)[0]
-    print(f"exponent of time against N: {slope:.3f} (bar 1.1)\n")
+    table(
+        "compiled SwitchChain, noise ±10, GraphPlaTyPOOS beside PlaTγPOOS",
+        ("plain", "graph"),
+        (
+            lambda n: PLANNER.plan(model, budget=n, seed=0),
+            lambda n: graph.plan(model, budget=n, seed=0),
+        ),
+        bars=(2, 2),
+        fitted=BUDGETS,
+        most=1.1,
+    )
 
 
 def python() -> None:

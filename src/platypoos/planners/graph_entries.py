@@ -105,10 +105,11 @@ def clear(desk: Desk) -> None:
     tree, graph, search = desk.tree, desk.graph, desk.search
     graph.child[: tree.num_nodes] = search.choice[: tree.num_nodes] = NONE
     graph.table.fill(NONE)
-    kept = search.place[[STAMP, ROUND, REACH]]
-    for array in (search.place, search.noise, search.result):
+    place = search.place
+    stamp, rounds, reach = place[STAMP], place[ROUND], place[REACH]
+    for array in (place, search.noise, search.result):
         array.fill(0)
-    search.place[[STAMP, ROUND, REACH]] = kept
+    place[STAMP], place[ROUND], place[REACH] = stamp, rounds, reach
 
 
 def make_entries(room: int) -> Entries:
