@@ -35,6 +35,7 @@ from platypoos.planners.graph_entries import (
     REACH,
     REPEATS,
     SIZE,
+    SMALL,
     SQUARES,
     STAMP,
     VALIDATING,
@@ -47,8 +48,6 @@ from platypoos.tree import OPENED, ROOT, TERMINAL, set_node, set_root
 
 GAP, GAP_VARIANCE, HAS_GAP = 1, 2, 3
 """Entries of ``Search.result``, after FLOOR."""
-SMALL = 8
-"""The h_max of small rounds."""
 RESERVE, PARTS = 0.2, 3
 """So large a share of the calls is kept to make sure, and spent in so many parts: what they tell
 may make another sequence the best, which is then to be made sure of."""

@@ -39,6 +39,8 @@ LOOK_SHARE, LOOKS = 10, 64
 that nothing is left to learn."""
 NEGLIGIBLE = 0.01
 """With noise, sequences are followed until a step counts so little."""
+SMALL = 8
+"""The h_max of small rounds."""
 MOST_LEVELS = 64
 
 

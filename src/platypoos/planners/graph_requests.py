@@ -23,6 +23,7 @@ from platypoos.planners.graph_entries import (
     REPEATS,
     SAMPLES,
     SIZE,
+    SMALL,
     SQUARES,
     START,
     SUM,
@@ -53,9 +54,9 @@ def is_quiet(search: Search) -> bool:
 
 @jit
 def request_root(desk: Desk, calls_left: int) -> int:
-    """The root is opened with h_max evaluations, or a quarter of that where sequences meet.
+    """The root is opened with h_max evaluations, or few if there is no noise.
 
-    With few if there is no noise.
+    Where sequences meet with a quarter of them, but in small rounds.
     """
     tree, graph, search = desk.tree, desk.graph, desk.search
     h_max = search.place[H_MAX]
@@ -69,7 +70,7 @@ def request_root(desk: Desk, calls_left: int) -> int:
             search.place[OPENED], search.place[CUT] = 0, 1
             return PAUSED
         make_children(tree, graph, search, home)
-    evaluations = max(1, h_max // 4) if meets(search) else h_max
+    evaluations = max(min(h_max, SMALL), h_max // 4) if meets(search) else h_max
     if first != NONE and is_quiet(search):
         evaluations = min(h_max, quiet_evaluations(search))
     if evaluations * search.num_actions > calls_left:
