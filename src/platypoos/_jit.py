@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import hashlib
 import inspect
+import time
 import types
 from collections.abc import Callable
-from functools import cache
+from functools import cache, cached_property
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -53,7 +54,7 @@ def _package_stamp() -> str:
 
 def jit(function: F) -> F:
     """Compile at the first call, and keep the machine code on disk for the next process."""
-    dispatcher = numba.njit(cache=True)(function)
+    dispatcher = numba.njit(cache=True, no_cfunc_wrapper=True)(function)
     cache_file = getattr(dispatcher._cache, "_cache_file", None)
     if cache_file is not None:
         cache_file._source_stamp = _package_stamp()
@@ -150,30 +151,63 @@ def entry_point(dispatcher: Any, arguments: tuple[Any, ...]) -> Callable[..., An
     return dispatcher.overloads[signature].entry_point  # type: ignore[no-any-return]
 
 
-def with_fast_kernels(function: Any) -> Callable[..., Any]:
+def with_fast_kernels(function: Any, patience: float = 0.0) -> Callable[..., Any]:
     """A copy of a Python function that calls compiled functions without looking up their types.
 
     A driver always passes the same types to a kernel. Numba would find that out anew at every
     call, which takes longer than the kernel's work on a small layer.
+
+    With patience, a kernel that is not on disk yet is interpreted until that has taken so many
+    seconds: a small plan is made long before its kernels would be compiled.
     """
     names = {**function.__globals__}
     code = function.__code__
     for name in code.co_names:
         if isinstance(names.get(name), Dispatcher):
-            names[name] = _fast(names[name])
+            names[name] = fast(names[name], patience)
     return types.FunctionType(code, names)
 
 
-def _fast(kernel: Any) -> Callable[..., Any]:
+def fast(kernel: Any, patience: float = 0.0) -> Callable[..., Any]:
+    """A compiled function that is always called with the same types; see above."""
     entry: Callable[..., Any] | None = None
+    looked = False
 
     def call(*args: Any) -> Any:
-        nonlocal entry
+        nonlocal entry, looked, patience
+        if not looked and _is_compiled(kernel):
+            patience = 0.0
+        looked = True
+        if patience > 0.0:
+            start = time.perf_counter()
+            with np.errstate(all="ignore"):  # as compiled code does; hashes overflow on purpose
+                result = interpreted(kernel)(*args)
+            patience -= time.perf_counter() - start
+            return result
         if entry is None:
             entry = entry_point(kernel, args)
         return entry(*args)
 
     return call
+
+
+def _is_compiled(kernel: Any) -> bool:
+    """Whether there is machine code of it, in this process or on disk."""
+    cache_file = getattr(kernel._cache, "_cache_file", None)
+    return bool(kernel.overloads) or (cache_file is not None and bool(cache_file._load_index()))
+
+
+@cache
+def interpreted(kernel: Any) -> Callable[..., Any]:
+    """A compiled function as plain Python, and so are those that it calls."""
+    function = getattr(kernel, "py_func", kernel)
+    names = {**function.__globals__}
+    for name in function.__code__.co_names:
+        value = names.get(name)
+        ours = str(getattr(value, "__module__", "")).startswith("platypoos.")
+        if isinstance(value, Dispatcher) or (ours and isinstance(value, types.FunctionType)):
+            names[name] = interpreted(value)
+    return types.FunctionType(function.__code__, names, function.__name__, function.__defaults__)
 
 
 @intrinsic  # type: ignore[untyped-decorator]
@@ -226,8 +260,13 @@ class Handle:
     def __init__(self, record: Any) -> None:
         self.record = record
         self._memory = np.empty(self.BYTES, np.uint8)
-        self.address = self._memory.ctypes.data
-        _store(record, self.address)
+
+    @cached_property
+    def address(self) -> int:
+        """Where compiled code finds it."""
+        address = self._memory.ctypes.data
+        _store(self.record, address)
+        return address
 
     def __getattr__(self, name: str) -> Any:
         """An item of the tuple."""

@@ -187,8 +187,8 @@ class Driver:
     compiled; around a compiled model it is compiled as a whole, together with the model's step.
     """
 
-    def __init__(self, function: Callable[..., Any]) -> None:
-        self._function = function
+    def __init__(self, function: Callable[..., Any], patience: float = 0.0) -> None:
+        self._function, self._patience = function, patience
         self._python: Callable[..., Any] | None = None
         self.cached = jit(function)
         self.uncached = jit_uncached(function)
@@ -198,8 +198,13 @@ class Driver:
         if isinstance(sim, CompiledSimulator):
             return sim.run(self, args)
         if self._python is None:
-            self._python = with_fast_kernels(self._function)
+            self._python = with_fast_kernels(self._function, self._patience)
         return self._python(sim, *args)
+
+
+def patient_driver(seconds: float) -> Callable[[Callable[..., Any]], Driver]:
+    """A driver whose inner loops are interpreted until that has taken so long; then compiled."""
+    return lambda function: Driver(function, seconds)
 
 
 @overload(evaluate)

@@ -43,7 +43,7 @@ from platypoos.planners.graph_entries import (
     Search,
 )
 from platypoos.planners.graph_requests import is_quiet, learn, sort_request
-from platypoos.planners.graph_solve import FLOOR, solve
+from platypoos.planners.graph_solve import FLOOR, UNKNOWN, solve
 from platypoos.tree import OPENED, ROOT, TERMINAL, set_node, set_root
 
 GAP, GAP_VARIANCE, HAS_GAP = 1, 2, 3
@@ -285,6 +285,7 @@ def trace(desk: Desk) -> None:
     """Write the best sequences of all first actions."""
     tree, graph, search = desk.tree, desk.graph, desk.search
     place, path = search.place, search.path
+    rest = search.result[FLOOR] / (1.0 - search.gamma)
     size = 1
     set_root(path)
     path.value[ROOT] = tree.value[place[HOME]]
@@ -292,17 +293,20 @@ def trace(desk: Desk) -> None:
         node = graph.child[place[HOME]] + action
         parent = 0
         for t in range(place[REACH]):
-            home = graph.home[node]
+            state = search.after[node]
             set_node(path, size, parent, tree.action[node], t + 1, 0)
             path.pulls[size], path.reward[size] = tree.pulls[node], tree.reward[node]
-            path.value[size] = tree.value[home]
+            if state >= 0:
+                path.value[size] = tree.value[state]
+            else:
+                path.value[size] = rest if state == UNKNOWN else 0.0
             path.flags[size] = tree.flags[node] & TERMINAL
             path.flags[parent] |= OPENED
             parent = size
             size += 1
-            if tree.pulls[node] == 0 or tree.flags[node] & TERMINAL or graph.child[home] == NONE:
+            if state < 0:
                 break
-            node = search.choice[home]
+            node = search.choice[state]
         if action == place[ANSWER]:
             place[PATH_END] = parent
     path.size[0] = size

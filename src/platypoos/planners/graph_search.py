@@ -62,15 +62,17 @@ from platypoos.planners.graph_requests import (
 )
 from platypoos.planners.layered import move_best_to_end
 from platypoos.simulator import calls_made, evaluate, is_due
-from platypoos.simulator_compiled import Driver
+from platypoos.simulator_compiled import patient_driver
 from platypoos.tree import NODE_BITS, TERMINAL, ticket
 
+PATIENCE = 10.0
+"""Seconds to interpret compiled functions before they are compiled, which takes twice as long."""
 NEW = np.uint64(1 << 63)
 TAKEN = -2
 """In place of a state's best entry: it is opened in this layer."""
 
 
-@Driver
+@patient_driver(PATIENCE)
 def search_on(sim: Any, desk: Desk, given_floor: float, tie_seed: int) -> int:
     """Go on with the search until it is done, or the time or the room ends."""
     tree, graph, search = desk.tree, desk.graph, desk.search

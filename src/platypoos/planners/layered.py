@@ -35,7 +35,7 @@ from platypoos.schedules import (
     layered,
 )
 from platypoos.simulator import calls_made, evaluate
-from platypoos.simulator_compiled import Driver
+from platypoos.simulator_compiled import patient_driver
 from platypoos.tree import (
     NODE_BITS,
     OPENED,
@@ -150,7 +150,7 @@ def borrow_scratch(schedule: Schedule) -> tuple[Course, Ballot]:
     return course, make_ballot(schedule)
 
 
-@Driver
+@patient_driver(seconds=1.0)
 def run(
     sim: Any,
     tree: Tree,

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from platypoos._jit import handle
+from platypoos._jit import fast, handle
 from platypoos.graph import NONE, Graph, find_home, grown, key_of
 from platypoos.models.compiled import CompiledModel
 from platypoos.planners.base import Task
@@ -54,7 +54,7 @@ from platypoos.planners.graph_entries import (
     scratch,
     with_room,
 )
-from platypoos.planners.graph_search import search_on
+from platypoos.planners.graph_search import PATIENCE, search_on
 from platypoos.planners.graph_solve import FLOOR
 from platypoos.simulator import never
 from platypoos.simulator_compiled import CompiledSimulator
@@ -62,12 +62,15 @@ from platypoos.tree import ROOT, Tree, copy_nodes, make_tree, set_node, set_root
 from platypoos.tree import grown as grown_tree
 
 FIRST_ROOM, MOST_FIRST_ROOM = 512, 4096
-PATIENCE, MOST_PATIENCE = 64, 20_000
+FIRST_STAY, LONG_STAY = 64, 20_000
 """Compiled code is left after so many calls at first, to look at the clock or for Ctrl-C; the
 second if there is no clock."""
 GLANCE, LONG_GLANCE = 0.001, 0.1
 """It is left about every so many seconds then."""
 FIRST_STAGE = 16
+
+
+fast_decide, fast_trace = fast(decide, PATIENCE), fast(trace, PATIENCE)
 
 
 @lru_cache(8)
@@ -171,17 +174,17 @@ class Thinker:
             sim.due = due
         self._concluded = False
         clocked = due is not never
-        patience, glance = (PATIENCE, GLANCE) if clocked else (MOST_PATIENCE, LONG_GLANCE)
+        stay, glance = (FIRST_STAY, GLANCE) if clocked else (LONG_STAY, LONG_GLANCE)
         while True:
             if isinstance(sim, CompiledSimulator):
-                sim.pause_after(patience)
+                sim.pause_after(stay)
             entered = time.perf_counter()
             status = search_on(sim, self.desk, self.reward_floor, self.tie_seed)
             if status == DONE:
                 break
             if status == PAUSED:
                 quick = time.perf_counter() - entered < glance
-                patience = 2 * patience if quick else max(1, patience // 2)
+                stay = 2 * stay if quick else max(1, stay // 2)
             crowded = 2 * self.nbytes > self.cap and place[LAYER] > 0
             if status in {TREE_FULL, ENTRIES_FULL} and crowded:
                 place[CUT] = 1  # go on with the states there are
@@ -299,8 +302,8 @@ class Thinker:
         search = self.search
         place, result = search.place, search.result
         if not self._concluded:
-            decide(self.desk, self.reward_floor, self.tie_seed)
-            trace(self.desk)
+            fast_decide(self.desk, self.reward_floor, self.tie_seed)
+            fast_trace(self.desk)
         path = search.path.copy()
         interval = None
         if result[HAS_GAP]:
