@@ -42,7 +42,9 @@ class GraphPlaTyPOOS(Planner):
         - m = ⌈2^p·γ^(2h)⌉ instead of ⌈h·2^p·γ^(2h)⌉, and a quarter of it where sequences meet:
           shared samples are many, depth is worth more (measured). m is smaller still where the
           values in a layer differ by more than the noise, which repeated samples reveal; 1, and
-          a second now and then, if there is none.
+          a second now and then, if there is none. The root has h_max samples of each action, or a
+          quarter of that where sequences meet, but 8 if h_max allows.
+        - With noise, sequences are followed until a step counts a hundredth of the first.
         - Mean rewards are drawn to the mean of all of them, as far as the noise makes them
           unsure: of many noisy sequences the best is else the luckiest.
         - The recommendation is not the best sequence of the round but the best policy in all that
