@@ -292,7 +292,7 @@ class FunctionSimulator(Simulator):
                     if fresh:
                         mean = float(reward)  # noqa: PLW2901  the first sample
                         states[node] = successor
-                        ended = as_flag(terminated)
+                        ended = terminated is not False and as_flag(terminated)
                         fresh = False
                     else:
                         # The same object, nearly always: cheaper than comparing.
