@@ -161,7 +161,7 @@ def _plan(args: argparse.Namespace) -> None:
     model = problem.compiled() if args.budget >= COMPILE_FROM else problem
     budget = args.budget
     if args.deadline is not None:
-        if planner.anytime:  # compiles what is needed before the clock starts
+        if planner.anytime:  # reads machine code, if there is some, before the clock starts
             plan(model, planner=planner, budget=100, access=args.access)
         budget = None
     found = plan(
