@@ -314,7 +314,7 @@ def _write(_typing: Any, record: Any, address: Any) -> Any:
     def codegen(context: Any, builder: Any, _signature: Any, args: Any) -> Any:
         kind = context.get_value_type(record)
         if context.get_abi_sizeof(kind) > Handle.BYTES:
-            raise NotImplementedError("too large for a handle")
+            raise ValueError(f"larger than the {Handle.BYTES} bytes of a handle: {record}")
         builder.store(args[0], builder.inttoptr(args[1], kind.as_pointer()))
         return context.get_dummy_value()
 
