@@ -41,8 +41,8 @@ def test_an_episode_with_memory_keeps_every_budget(kind):
 
 
 def test_memory_is_worth_having():
-    # The paper's problem, ±20, 300 calls a step, seeds 0 … 19, expected return (optimum 100.4):
-    # about 92 with memory, 60 without, 46 published.
+    # The paper's problem, ±20, 100 calls a step, seeds 0 … 19, expected return (optimum 100.4):
+    # about 90 with memory, 42 without.
     model = pp.problems.SwitchChain(noise=20.0).compiled()
     plain = pp.problems.SwitchChain(shift=0.0)
     returns = {}
@@ -51,13 +51,13 @@ def test_memory_is_worth_having():
         returns[memory] = np.mean(
             [
                 plain.expected_return(
-                    pp.control(model, planner, budget=300, steps=20, seed=seed).actions, GAMMA
+                    pp.control(model, planner, budget=100, steps=20, seed=seed).actions, GAMMA
                 )
                 for seed in range(20)
             ]
         )
     assert returns[10**9] > 80
-    assert returns[10**9] > returns[0] + 10
+    assert returns[10**9] > returns[0] + 20
 
 
 @pytest.mark.parametrize("kind", ["python", "array", "compiled"])

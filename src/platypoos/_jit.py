@@ -259,6 +259,7 @@ class Handle:
 
     def __init__(self, record: Any) -> None:
         self.record = record
+        self.__dict__.update(record._asdict())
         self._memory = np.empty(self.BYTES, np.uint8)
 
     @cached_property
@@ -267,10 +268,6 @@ class Handle:
         address = self._memory.ctypes.data
         _store(self.record, address)
         return address
-
-    def __getattr__(self, name: str) -> Any:
-        """An item of the tuple."""
-        return getattr(self.record, name)
 
 
 def handle(record: Record) -> Record:

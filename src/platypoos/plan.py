@@ -50,9 +50,10 @@ class Plan:
     From fresh samples, which nothing was chosen by; None if there are none, or no noise.
     """
     enough: bool | None = None
-    """Whether more calls are unlikely to change the action, by the rounds so far.
+    """Whether more calls are unlikely to change the action.
 
-    The last three rounds agree and the lead is beyond doubt, or there is nothing left to learn.
+    The last three times that it was decided, each with new samples, the action was the same and
+    its lead is beyond doubt; or there is nothing left to learn.
     None if the planner cannot tell.
     """
     reached: bool | None = None

@@ -54,11 +54,13 @@ class Tree(NamedTuple):
 
     def trimmed(self) -> Tree:
         """The same tree without the room for nodes that were never made."""
-        return Tree._make([*(array[: self.num_nodes] for array in self[:-1]), self.size])
+        size = self.num_nodes
+        return Tree._make([*(array[:size] for array in self[:-1]), self.size])
 
     def copy(self) -> Tree:
         """A copy without that room."""
-        return Tree._make([*(array.copy() for array in self.trimmed()[:-1]), self.size.copy()])
+        size = self.num_nodes
+        return Tree._make([*(array[:size].copy() for array in self[:-1]), self.size.copy()])
 
     @property
     def bytes_per_node(self) -> int:
@@ -77,12 +79,11 @@ def make_tree(capacity: int) -> Tree:
     where it would return many small ones to the system, to be fetched again page by page.
     """
     block = np.empty(capacity * _BYTES, np.uint8)
-    arrays = []
+    arrays: list[Any] = []
     start = 0
     for dtype in _LAYOUT:
-        end = start + capacity * dtype.itemsize
-        arrays.append(block[start:end].view(dtype))
-        start = end
+        arrays.append(np.ndarray(capacity, dtype, block, start))
+        start += capacity * dtype.itemsize
     pulls, reward, value, parent, action, depth, p_index, flags = arrays
     size = np.empty(1, np.int64)
     return Tree(parent, action, depth, pulls, reward, value, p_index, flags, size)

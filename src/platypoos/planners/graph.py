@@ -147,9 +147,10 @@ class Clock:
 def made(thinker: Thinker, task: Task, calls_before: int) -> Plan:
     """What the search recommends, as a plan."""
     decision = thinker.decide()
+    answer = int(thinker.search.place[ANSWER])
     return Plan(
-        action=int(thinker.search.place[ANSWER]),
-        value=float(decision.action_values[thinker.search.place[ANSWER]]),
+        action=answer,
+        value=float(decision.action_values[answer]),
         calls=thinker.sim.calls - calls_before,
         budget=None if task.open_ended else task.budget,
         discount=thinker.discount,

@@ -46,8 +46,8 @@ from platypoos.planners.graph_requests import is_quiet, learn, sort_request
 from platypoos.planners.graph_solve import FLOOR, UNKNOWN, solve
 from platypoos.tree import OPENED, ROOT, TERMINAL, set_node, set_root
 
-GAP, GAP_VARIANCE, HAS_GAP = 1, 2, 3
-"""Entries of ``Search.result``, after FLOOR."""
+GAP, GAP_VARIANCE, HAS_GAP, LARGEST = 1, 2, 3, 4
+"""Entries of ``Search.result``, after FLOOR; the last is the largest reward of a best sequence."""
 RESERVE, PARTS = 0.2, 3
 """So large a share of the calls is kept to make sure, and spent in so many parts: what they tell
 may make another sequence the best, which is then to be made sure of."""
@@ -68,7 +68,7 @@ def end_round(desk: Desk, calls: int, given_floor: float, tie_seed: int) -> None
     """Decide by what is known now, and choose the next round's h_max, or that there is none."""
     tree, search = desk.tree, desk.search
     place = search.place
-    decide(desk, given_floor, tie_seed)
+    decide(desk, given_floor, tie_seed, True)
     h, made = place[H_MAX], calls - place[MADE]
     # A round that lacked nothing: a larger one may, if there are states to reach or noise.
     idle = made == 0 and (
@@ -80,7 +80,7 @@ def end_round(desk: Desk, calls: int, given_floor: float, tie_seed: int) -> None
     if made > 0:
         after = min(after, h + (h - place[H_BEFORE]) * left / made)
     if h <= SMALL and search.noise[DEGREES] > 0.0:  # the first rounds only look for noise
-        after = max(after, float((place[LIMIT] - place[BEGAN]) // (16 * search.num_actions)))
+        after = max(after, float((place[LIMIT] - place[BEGAN]) // (4 * search.num_actions)))
     # With noise, calls that are too few for a larger round are better spent to make sure.
     enough = h > SMALL and after < h + h // 8 and not is_quiet(search)
     if idle or enough or left <= 0 or place[CUT]:
@@ -98,13 +98,13 @@ def begin_round(search: Search, calls: int) -> None:
 
 
 @jit
-def decide(desk: Desk, given_floor: float, tie_seed: int) -> None:
+def decide(desk: Desk, given_floor: float, tie_seed: int, anew: bool) -> None:
     """Solve what is known; count how often in a row the answer was the same."""
     tree, graph, search = desk.tree, desk.graph, desk.search
     place = search.place
     if graph.child[place[HOME]] == NONE:
         return
-    answer = tree.action[solve(desk, given_floor, tie_seed)]
+    answer = tree.action[solve(desk, given_floor, tie_seed, anew)]
     place[AGREED] = place[AGREED] + 1 if answer == place[ANSWER] else 1
     place[ANSWER] = answer
 
@@ -225,11 +225,8 @@ def judge(desk: Desk, calls: int, given_floor: float, tie_seed: int) -> None:
     search.result[HAS_GAP] = 0.0
     if asked > 0 and other != NONE:
         compare(desk)
-    agreed = place[AGREED]
-    decide(desk, given_floor, tie_seed)
-    if place[ANSWER] == answer:
-        place[AGREED] = agreed
-    elif search.result[HAS_GAP]:
+    decide(desk, given_floor, tie_seed, False)
+    if place[ANSWER] != answer and search.result[HAS_GAP]:
         search.result[GAP] = -search.result[GAP]
     place[PART] += 1
     if was_quiet and not is_quiet(search) and calls < place[LIMIT]:
@@ -287,6 +284,7 @@ def trace(desk: Desk) -> None:
     place, path = search.place, search.path
     rest = search.result[FLOOR] / (1.0 - search.gamma)
     size = 1
+    largest = -np.inf
     set_root(path)
     path.value[ROOT] = tree.value[place[HOME]]
     for action in range(search.num_actions):
@@ -296,6 +294,7 @@ def trace(desk: Desk) -> None:
             state = search.after[node]
             set_node(path, size, parent, tree.action[node], t + 1, 0)
             path.pulls[size], path.reward[size] = tree.pulls[node], tree.reward[node]
+            largest = max(largest, tree.reward[node])
             if state >= 0:
                 path.value[size] = tree.value[state]
             else:
@@ -310,3 +309,4 @@ def trace(desk: Desk) -> None:
         if action == place[ANSWER]:
             place[PATH_END] = parent
     path.size[0] = size
+    search.result[LARGEST] = largest

@@ -9,8 +9,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from platypoos._jit import jit
 from platypoos.graph import NONE, Graph, make_graph
-from platypoos.tree import Tree, make_tree
+from platypoos.tree import ROOT, Tree, make_tree, set_root
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
@@ -19,14 +20,13 @@ DONE, TREE_FULL, ENTRIES_FULL, PAUSED, FAILED = 0, 1, 2, 3, 4
 """How a visit to the search ends."""
 LAYER, START, SIZE, H_MAX, HOME, FRESH, OPENED, ASKED, STAMP, ROUND = range(10)
 LIMIT, BEGAN, MADE, CUT, PHASE, PART, AGREED, ANSWER, DEEPEST, REACH = range(10, 20)
-PATH_END, H_BEFORE, PENDING, FRONTIER = range(20, 24)
+PATH_END, H_BEFORE, PENDING, FRONTIER, CLEARED, STATES = range(20, 26)
 """Entries of ``Search.place``: where the search is. STAMP counts, so that ``Search.stamp`` never
 has to be cleared. LIMIT and BEGAN are numbers of calls, MADE those made before the round; CUT
-tells that calls did not suffice; AGREED rounds in a row found ANSWER; steps from REACH on count
-less than NEGLIGIBLE. The recommended sequence ends in the node PATH_END
-of ``Search.path``.
-A request is PENDING when it was made and not yet taken in. FRONTIER states can be reached, and
-their actions are unknown."""
+tells that calls did not suffice; ANSWER was found AGREED times in a row; steps from REACH on
+count less than NEGLIGIBLE. The recommended sequence ends in the node PATH_END of ``Search.path``.
+A request is PENDING when it was made and not yet taken in. The actions of STATES are known, those
+of FRONTIER states not. Unless CLEARED, what is there is of an earlier plan."""
 EXPLORING, VALIDATING, FINISHED = 0, 1, 2
 """Values of ``Search.place[PHASE]``."""
 SQUARES, DEGREES, SAMPLES, REPEATS, KNOWN, SUM, SUM_SQUARES, SUM_INVERSE, ORIGIN, MET = range(10)
@@ -58,7 +58,7 @@ class Search(NamedTuple):
     place: Ints  # where it is
     noise: Floats  # what is known of the noise
     group_end: Ints  # [levels + 1] as ``layered.Course.group_end``
-    result: Floats  # [4] see ``graph_decision``
+    result: Floats  # [5] see ``graph_decision``
     action_values: Floats  # [K]
     path: Tree  # the best sequences of all first actions
     opened: Ints  # [room] entries opened in a layer…
@@ -94,24 +94,29 @@ class Desk(NamedTuple):
 
 def make_desk(capacity: int, num_actions: int, gamma: float, compiled: bool) -> Desk:
     """Nothing is known yet. As much room for entries as for nodes."""
+    tree = make_tree(capacity)
+    tree.size[0] = 0
     return Desk(
-        make_tree(capacity),
+        tree,
         make_graph(capacity, compiled),
         make_entries(capacity),
         make_search(capacity, capacity, num_actions, gamma),
     )
 
 
+@jit
 def clear(desk: Desk) -> None:
-    """Forget all that is known. Counters go on, so that stamps need not be cleared."""
+    """Forget all but the root. Counters go on, so that stamps need not be cleared."""
     tree, graph, search = desk.tree, desk.graph, desk.search
-    graph.child[: tree.num_nodes] = search.choice[: tree.num_nodes] = NONE
-    graph.table.fill(NONE)
-    place = search.place
-    stamp, rounds, reach = place[STAMP], place[ROUND], place[REACH]
-    for array in (place, search.noise, search.result):
-        array.fill(0)
-    place[STAMP], place[ROUND], place[REACH] = stamp, rounds, reach
+    size = tree.size[0]
+    graph.child[:size] = NONE
+    search.choice[:size] = NONE
+    graph.table[:] = NONE
+    search.noise[:] = 0.0
+    search.result[:] = 0.0
+    set_root(tree)
+    search.fresh[0] = ROOT
+    search.place[CLEARED] = 1
 
 
 def make_entries(room: int) -> Entries:
@@ -133,10 +138,10 @@ def make_search(room: int, capacity: int, num_actions: int, gamma: float) -> Sea
     power = powers(gamma)
     reach = min(len(power), 1 + horizon(gamma, NEGLIGIBLE))
     search = Search(
-        place=np.zeros(24, np.int64),
+        place=np.zeros(26, np.int64),
         noise=np.zeros(10),
         group_end=np.empty(MOST_LEVELS + 1, np.int64),
-        result=np.zeros(4),
+        result=np.zeros(5),
         action_values=np.empty(num_actions),
         path=make_tree(1 + reach * num_actions),
         power=power,

@@ -269,5 +269,5 @@ def believe(search: Search) -> tuple[float, float]:
 @jitable
 def shrunk(tree: Tree, node: int, belief: tuple[float, float]) -> float:
     """A mean reward, drawn to the mean of all as far as noise makes it unsure."""
-    mean = float(tree.reward[node])
-    return belief[0] + (mean - belief[0]) / (1.0 + belief[1] / float(tree.pulls[node]))
+    pulls = float(tree.pulls[node])
+    return float(belief[0] + (tree.reward[node] - belief[0]) * (pulls / (pulls + belief[1])))

@@ -26,6 +26,7 @@ from platypoos.planners.graph_decision import (
 )
 from platypoos.planners.graph_entries import (
     ASKED,
+    CLEARED,
     CUT,
     DEEPEST,
     DONE,
@@ -49,6 +50,7 @@ from platypoos.planners.graph_entries import (
     VALIDATING,
     Desk,
     Search,
+    clear,
 )
 from platypoos.planners.graph_requests import (
     believe,
@@ -77,6 +79,9 @@ def search_on(sim: Any, desk: Desk, given_floor: float, tie_seed: int) -> int:
     """Go on with the search until it is done, or the time or the room ends."""
     tree, graph, search = desk.tree, desk.graph, desk.search
     nodes, repeats, fresh, place = search.nodes, search.repeats, search.fresh, search.place
+    if not place[CLEARED]:
+        clear(desk)
+        link(sim, graph, fresh[:1])
     while True:
         status = advance(desk, calls_made(sim), given_floor, tie_seed)
         if status != PAUSED:

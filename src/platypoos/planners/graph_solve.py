@@ -11,11 +11,13 @@ import numpy as np
 from platypoos._jit import jit, jitable
 from platypoos.graph import NONE
 from platypoos.planners.graph_entries import (
+    ASKED,
     FRONTIER,
     HOME,
     KNOWN,
     ORIGIN,
     STAMP,
+    STATES,
     SUM,
     Desk,
     Floats,
@@ -31,13 +33,24 @@ MOST_SWEEPS = 200
 
 
 @jit
-def solve(desk: Desk, given_floor: float, tie_seed: int) -> int:
-    """Find the best policy; returns the node of the first action, and writes ``action_values``."""
+def solve(desk: Desk, given_floor: float, tie_seed: int, anew: bool) -> int:
+    """Find the best policy; returns the node of the first action, and writes ``action_values``.
+
+    If not ``anew``, nothing has changed since the last time but the rewards of the last request.
+    """
     tree, graph, search = desk.tree, desk.graph, desk.search
     root = search.place[HOME]
-    count = survey(desk, given_floor)
+    new = 0
+    if anew:
+        new = survey(desk, given_floor)
+    else:
+        belief = believe(search)
+        for k in range(search.place[ASKED]):
+            search.gain[search.nodes[k]] = shrunk(tree, search.nodes[k], belief)
+    count = search.place[STATES]
     rest = search.result[FLOOR] / (1.0 - search.gamma)
-    improve(desk, count, rest, tie_seed, True)
+    if new > 0:
+        improve(desk, count, rest, tie_seed, True)
     for _ in range(MOST_SWEEPS):
         evaluate_policy(desk, count, rest)
         if improve(desk, count, rest, tie_seed, False) == 0:
@@ -52,6 +65,7 @@ def solve(desk: Desk, given_floor: float, tie_seed: int) -> int:
 def survey(desk: Desk, given_floor: float) -> int:
     """The states with known actions, by their distance; and the reward that others are counted at.
 
+    Returns in how many of them no action was chosen yet.
     In a tree it is the smallest mean reward, or where episodes end the smallest average along a
     path, and at most 0: else an end would look better than to go on whenever there is noise. All
     known sequences are cut off somewhere, so that this is fair. Where sequences meet there are
@@ -68,16 +82,18 @@ def survey(desk: Desk, given_floor: float) -> int:
     order[0] = root
     search.stamp[root] = seen
     search.share[root] = 0.0  # the value of the path so far
-    count, k, frontier = 1, 0, 0
+    count, k, frontier, new = 1, 0, 0, 0
     floor, least, ended, unseen = np.inf, np.inf, False, False
-    end_of_layer, weight, steps = 1, 1.0, 1.0
+    end_of_layer, weight, steps, share = 1, 1.0, 1.0, 1.0
     while k < count:
         if k == end_of_layer:
             end_of_layer = count
             weight *= gamma
             steps += weight
+            share = 1.0 / steps
         home = order[k]
         first = graph.child[home]
+        new += search.choice[home] == NONE
         for node in range(first, first + search.num_actions):
             if tree.pulls[node] == 0:
                 after[node] = UNKNOWN
@@ -87,7 +103,7 @@ def survey(desk: Desk, given_floor: float) -> int:
             gain[node] = reward
             floor = min(floor, reward)
             value = search.share[home] + weight * reward
-            least = min(least, value / steps)
+            least = min(least, value * share)
             if tree.flags[node] & TERMINAL:
                 after[node] = ENDS
                 ended = True
@@ -118,7 +134,8 @@ def survey(desk: Desk, given_floor: float) -> int:
                     gain[node] = floor
     place[FRONTIER] = frontier
     search.result[FLOOR] = floor
-    return count
+    place[STATES] = count
+    return new
 
 
 @jitable

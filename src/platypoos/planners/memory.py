@@ -47,9 +47,11 @@ class Memory:
         if thinker is None:
             thinker = Thinker(task, discount, floor, self.cap)
             self._residuals.clear()
-        self._fit(thinker)
+            self._predicted = []
+        else:
+            self._fit(thinker)
+            self._predicted = self._predict(thinker)
         self.thinker, self._expected = thinker, None
-        self._predicted = self._predict(thinker)
         return thinker
 
     def _predict(self, thinker: Thinker) -> list[tuple[float, float]]:

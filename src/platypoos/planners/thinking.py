@@ -11,13 +11,14 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from platypoos._jit import fast, handle
-from platypoos.graph import NONE, Graph, find_home, grown, key_of
+from platypoos.graph import NONE, find_home, grown, key_of
 from platypoos.models.compiled import CompiledModel
 from platypoos.planners.base import Task
 from platypoos.planners.graph_decision import (
     GAP,
     GAP_VARIANCE,
     HAS_GAP,
+    LARGEST,
     decide,
     trace,
 )
@@ -25,6 +26,7 @@ from platypoos.planners.graph_entries import (
     AGREED,
     ANSWER,
     BEGAN,
+    CLEARED,
     CUT,
     DEEPEST,
     DEGREES,
@@ -46,8 +48,6 @@ from platypoos.planners.graph_entries import (
     SQUARES,
     TREE_FULL,
     Desk,
-    Search,
-    clear,
     grown_entries,
     make_desk,
     make_entries,
@@ -58,7 +58,7 @@ from platypoos.planners.graph_search import PATIENCE, search_on
 from platypoos.planners.graph_solve import FLOOR
 from platypoos.simulator import never
 from platypoos.simulator_compiled import CompiledSimulator
-from platypoos.tree import ROOT, Tree, copy_nodes, make_tree, set_node, set_root
+from platypoos.tree import ROOT, Tree, copy_nodes, make_tree, set_node
 from platypoos.tree import grown as grown_tree
 
 FIRST_ROOM, MOST_FIRST_ROOM = 512, 4096
@@ -77,16 +77,6 @@ fast_decide, fast_trace = fast(decide, PATIENCE), fast(trace, PATIENCE)
 def drawer(capacity: int, num_actions: int, discount: float, compiled: bool) -> list[Desk]:  # noqa: ARG001
     """Desks that earlier plans have left: to make one takes as long as a small plan."""
     return []
-
-
-def take(desks: list[Desk]) -> Desk | None:
-    """One of them, cleared; None if there is none."""
-    try:
-        desk = desks.pop()
-    except IndexError:
-        return None
-    clear(desk)
-    return desk
 
 
 class Decision(NamedTuple):
@@ -114,19 +104,25 @@ class Thinker:
         compiled = isinstance(task.model, CompiledModel)
         self._capacity = capacity
         self._drawer = drawer(capacity, task.num_actions, discount, compiled)
-        self.desk = take(self._drawer) or handle(
-            make_desk(capacity, task.num_actions, discount, compiled)
-        )
+        try:
+            self._sit_at(self._drawer.pop())
+        except IndexError:
+            self._sit_at(handle(make_desk(capacity, task.num_actions, discount, compiled)))
+        place = self.search.place
+        place[CLEARED] = place[H_MAX] = 0  # compiled code will clear it
+        place[HOME] = ROOT
+        self.graph.child[ROOT] = NONE
         self.sim = task.ledger(self.tree)
         if not isinstance(self.sim, CompiledSimulator):
             self.sim.key = key_of(task.model, task.state)
-        set_root(self.tree)
-        find_home(self.sim, self.graph, ROOT)
         self.tie_seed = task.tie_seed()
         self._allowed = task.budget
-        self.root = ROOT
         self.exhausted = False
         self._concluded = False
+
+    def _sit_at(self, desk: Desk) -> None:
+        self.desk = desk
+        self.tree, self.graph, self.search = desk.tree, desk.graph, desk.search
 
     @property
     def root(self) -> int:
@@ -136,21 +132,6 @@ class Thinker:
     @root.setter
     def root(self, node: int) -> None:
         self.search.place[HOME] = node
-
-    @property
-    def tree(self) -> Tree:
-        """The nodes: a state and an action each, and what is known of them."""
-        return self.desk.tree
-
-    @property
-    def graph(self) -> Graph:
-        """The states that they lead to."""
-        return self.desk.graph
-
-    @property
-    def search(self) -> Search:
-        """Where the search is."""
-        return self.desk.search
 
     @property
     def noiseless(self) -> bool:
@@ -264,7 +245,7 @@ class Thinker:
             homes_before = self.sim.homes.items()
             self.sim.homes = {key: known[home] for key, home in homes_before if home in known}
         search = self.search._replace(**scratch(capacity, capacity))
-        self.desk = handle(Desk(fewer, graph, make_entries(capacity), search))
+        self._sit_at(handle(Desk(fewer, graph, make_entries(capacity), search)))
         self.root = 0
 
     @property
@@ -281,14 +262,14 @@ class Thinker:
         self.sim.keep(np.arange(tree.num_nodes), tree)
         graph = grown(self.graph, capacity, self.sim, tree.num_nodes)
         search = with_room(self.search, len(self.search.nodes), capacity)
-        self.desk = handle(Desk(tree, graph, self.desk.entries, search))
+        self._sit_at(handle(Desk(tree, graph, self.desk.entries, search)))
 
     def _more_entries(self) -> None:
         tree, graph, entries, search = self.tree, self.graph, self.desk.entries, self.search
         room = 2 * len(entries.node)
         entries = grown_entries(entries, room, int(search.place[SIZE]))
         search = with_room(search, room, len(search.stamp))
-        self.desk = handle(Desk(tree, graph, entries, search))
+        self._sit_at(handle(Desk(tree, graph, entries, search)))
 
     @property
     def can_decide(self) -> bool:
@@ -302,7 +283,7 @@ class Thinker:
         search = self.search
         place, result = search.place, search.result
         if not self._concluded:
-            fast_decide(self.desk, self.reward_floor, self.tie_seed)
+            fast_decide(self.desk, self.reward_floor, self.tie_seed, True)
             fast_trace(self.desk)
         path = search.path.copy()
         interval = None
@@ -315,13 +296,14 @@ class Thinker:
         if self.noiseless and len(values) > 1:
             lead = float(values[answer] - np.delete(values, answer).max())
         # What the best reward seen, for ever, could add below what was looked at.
-        most = float(path.reward[1:].max() - result[FLOOR])
+        floor = float(result[FLOOR])
+        most = float(result[LARGEST]) - floor
         unseen = self.discount ** int(place[DEEPEST]) * most / (1.0 - self.discount)
         return Decision(
             tree=path,
             node=int(place[PATH_END]),
             action_values=values,
-            floor=float(result[FLOOR]),
+            floor=floor,
             gap=interval,
             enough=bool(self.exhausted or (place[AGREED] >= 3 and lead > unseen)),
         )
