@@ -69,6 +69,15 @@ PROBLEMS = (
 TREES = ["tree±0", "tree±1"]
 OURS = ("published", "graph", "graph+memory")
 CONTENDERS = ("olop", "kl-olop", "opd", "uct", "uct-10")
+NOISES = ((0.0, 0.0), (0.03, 0.04), (0.1, 0.7), (0.9, 1.7))
+"""From least to most, as ``relative_noise``."""
+BY_NOISE = "| noise (problems) | published | graph | graph+memory | best contender |"
+
+
+def relative_noise(name: str) -> float:
+    """As a part of the range of the mean rewards, so that problems can be compared."""
+    _, _, (low, high), noise = make(name)
+    return round(noise / (high - low), 2)
 
 
 def planner(name: str, discount: float, low: float, high: float, b: float) -> pp.Planner | None:
@@ -173,12 +182,17 @@ def report(results: dict[tuple[str, str, int], Floats]) -> list[str]:
         lines.append("| geometric mean | " + " | ".join(shown(mean) for mean in centres) + " |")
         ratios = [f"{mean / centres[0]:.2f}" for mean in centres]
         lines += ["| of the published | " + " | ".join(ratios) + " |", ""]
-        for noise in sorted({float(name.split("±")[1]) for name in PROBLEMS}):
-            of = [i for i, name in enumerate(PROBLEMS) if float(name.split("±")[1]) == noise]
+        for least, most in NOISES:
+            of = [i for i, name in enumerate(PROBLEMS) if least <= relative_noise(name) <= most]
             centre = [geometric([totals[who][i] for i in of]) for who in head]
-            parts = ", ".join(f"{who} {shown(x)}" for who, x in zip(head, centre, strict=True))
-            by_noise.append(f"- {title}, ±{noise:g} ({len(of)}): {parts}")
-    lines += ["## Geometric means at each noise", "", *by_noise, ""]
+            label = f"{least:g}" if least == most else f"{least:g} to {most:g}"
+            cells = [f"{title}, {label} ({len(of)})", *(shown(x) for x in centre)]
+            if which == 0:
+                cells.insert(3, "–")
+            by_noise.append("| " + " | ".join(cells) + " |")
+    lines += ["## Geometric means at each noise", ""]
+    lines += ["The noise's half-width as a part of the range of the mean rewards.", ""]
+    lines += [BY_NOISE, "|---" * 5 + "|", *by_noise, ""]
     lines += significance(results)
     return lines
 

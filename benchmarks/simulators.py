@@ -23,15 +23,16 @@ import platypoos as pp
 
 RESULTS = Path(__file__).parents[1] / "docs" / "results"
 EPISODES = RESULTS / "simulators.jsonl"
-PLANNERS = ("PlaTγPOOS", "OPD", "UCT", "Random")
+PLANNERS = ("GraphPlaTγPOOS", "PlaTγPOOS", "OPD", "UCT", "Random")
 
 
 INTRODUCTION = (
     "`python benchmarks/simulators.py`. One budget (calls for each decision) and discount for each "
     "environment and all planners. Cells: episodes that reached the goal, then the mean total "
-    "reward, without the noise that was added, and its 95 % interval. PlaTγPOOS and Random are "
-    "told nothing; OPD and UCT are told the range of the rewards with their noise; UCT's horizon "
-    "is where γ^h = 0.1, its scale half the horizon times the range."
+    "reward, without the noise that was added, and its 95 % interval. GraphPlaTγPOOS, which "
+    "remembers from step to step, PlaTγPOOS and Random are told nothing; OPD and UCT are told the "
+    "range of the rewards with their noise; UCT's horizon is where γ^h = 0.1, its scale half the "
+    "horizon times the range."
 )
 
 
@@ -93,7 +94,12 @@ def make_planner(name: str, row: Row, noise: float) -> Any:
         return pp.OPD(row.discount, reward_min=low, reward_max=high)
     if name == "UCT":
         return pp.UCT(row.discount, scale=(high - low) * horizon / 2, horizon=horizon)
-    return {"PlaTγPOOS": pp.PlaTyPOOS, "Random": pp.Random}[name](row.discount)
+    others: dict[str, Any] = {
+        "GraphPlaTγPOOS": pp.GraphPlaTyPOOS,
+        "PlaTγPOOS": pp.PlaTyPOOS,
+        "Random": pp.Random,
+    }
+    return others[name](row.discount)
 
 
 def play(row: Row, planner: str, noisy: bool, seed: int) -> dict[str, Any]:
@@ -223,7 +229,7 @@ def main() -> None:
         for seed in range(number_of_seeds(row, planner, noisy))
         if (row.env, planner, noisy, seed) not in kept
     ]
-    todo.sort(key=lambda task: (PLANNERS.index(task[1]) in {1, 2}, task[2]))  # ours first
+    todo.sort(key=lambda task: (task[1] in {"OPD", "UCT"}, task[2]))  # ours first
     with ProcessPoolExecutor(args.workers, mp_context=get_context("spawn")) as pool:
         futures = [pool.submit(play, *task) for task in todo]
         for number, future in enumerate(as_completed(futures), 1):

@@ -87,15 +87,15 @@ def test_what_the_graph_planner_tells(capsys):
 
 
 def test_a_deadline_instead_of_a_budget(capsys):
-    assert main(["plan", "--planner", "graph", "--deadline", "0.05"]) == 0
+    assert main(["plan", "--deadline", "0.05"]) == 0
     out = capsys.readouterr().out
     assert "decision: stay (action 0)" in out
     assert re.search(r"calls used: \d+\n", out)
-    assert main(["plan", "--planner", "graph", "--deadline", "0.05", "--json"]) == 0
+    assert main(["plan", "--deadline", "0.05", "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["budget"] is None
-    assert main(["plan", "--deadline", "0.05"]) == 2
+    assert main(["plan", "--planner", "platypoos", "--deadline", "0.05"]) == 2
     assert "PlaTyPOOS plans for a budget" in capsys.readouterr().err
-    assert main(["plan", "--planner", "graph", "--deadline", "0"]) == 2
+    assert main(["plan", "--deadline", "0"]) == 2
     assert "deadline must be" in capsys.readouterr().err
 
 
@@ -115,9 +115,12 @@ def test_settings(capsys):
 
 
 def test_the_schedule_as_json(capsys):
-    assert main(["plan", "--budget", "40", "--discount", "0.5", "--json", "--schedule"]) == 0
+    command = ["plan", "--budget", "40", "--discount", "0.5", "--json", "--schedule"]
+    assert main([*command, "--planner", "platypoos"]) == 0
     rows = json.loads(capsys.readouterr().out)["schedule"]
     assert rows[0] == {"depth": 1, "p": 1, "evaluations": 1, "quota": 3, "nodes": 2}
+    assert main(command) == 2
+    assert "pass --planner platypoos" in capsys.readouterr().err
 
 
 def test_a_folder_that_is_a_file(tmp_path, capsys):

@@ -207,7 +207,7 @@ def test_an_interrupt_keeps_the_samples():
         return state, 1.0, False
 
     with pytest.raises(KeyboardInterrupt):
-        pp.plan(pp.FunctionModel(step, 2, 0), budget=500, discount=0.9, seed=0)
+        pp.PlaTyPOOS(0.9).plan(pp.FunctionModel(step, 2, 0), budget=500, seed=0)
     assert len(seen) == 100
 
 
@@ -217,7 +217,7 @@ def test_control_keeps_the_steps_before_a_failure():
 
     model = pp.FunctionModel(step, 2, 0)
     with pytest.raises(pp.RewardError, match="state 9") as caught:
-        pp.control(model, budget=10, steps=50, discount=0.5, seed=0)
+        pp.control(model, pp.PlaTyPOOS(0.5), budget=10, steps=50, seed=0)
     episode = caught.value.episode
     assert 5 < len(episode.actions) < 10
     assert episode.rewards == (1.0,) * len(episode.actions)
@@ -249,7 +249,7 @@ def test_a_step_that_fails_while_acting(result):
             return state, result, False
 
     with pytest.raises(pp.ModelError, match=r"(the gripper slipped|reward nan).*state 0") as caught:
-        pp.control(Fragile(), budget=10, steps=5, discount=0.9, seed=0)
+        pp.control(Fragile(), pp.PlaTyPOOS(0.9), budget=10, steps=5, seed=0)
     assert caught.value.episode.actions == ()
     assert caught.value.action in {0, 1}
 

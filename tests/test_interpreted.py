@@ -54,7 +54,7 @@ def test_interpreted_and_compiled_plans_are_the_same(kind, access, monkeypatch):
 
 
 def test_after_a_while_they_are_compiled():
-    kernel = _jit.jit(twice)
+    kernel = _jit.jit_uncached(twice)
     call = _jit.fast(kernel, patience=1e-9)
     assert [call(3), len(kernel.overloads)] == [6, 0]
     assert [call(3), len(kernel.overloads)] == [6, 1]

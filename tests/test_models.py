@@ -157,7 +157,7 @@ def test_fingerprints_tell_kernels_apart():
 def test_kernels_that_look_alike_are_not_mixed_up():
     for prize, best in [(1.0, 1), (-1.0, 0), (2.0, 1), (-1.0, 0)]:
         model = pp.CompiledModel(make_kernel(prize), 2, np.zeros(1))
-        plan = pp.plan(model, budget=50, discount=0.5, seed=0)
+        plan = pp.PlaTyPOOS(0.5).plan(model, budget=50, seed=0)
         assert plan.action == best
         if prize > 0:
             seen = sum(0.5**t for t in range(len(plan.actions)))
@@ -168,7 +168,7 @@ def test_kernels_without_a_fingerprint_are_compiled_for_this_process():
     model = pp.CompiledModel(make_kernel(3.0), 2, np.zeros(1))
     assert model.cacheable
     object.__setattr__(model, "cacheable", False)
-    assert pp.plan(model, budget=50, discount=0.5, seed=0).action == 1
+    assert pp.PlaTyPOOS(0.5).plan(model, budget=50, seed=0).action == 1
 
 
 @numba.njit
@@ -198,7 +198,7 @@ from platypoos.planners.layered import run
 def kernel(state, action, params, rng, next_state):
     next_state[0] = state[0]
     return 1.0 * action, False
-assert pp.plan(pp.CompiledModel(kernel, 2, np.zeros(1)), budget=50, discount=0.5).action == 1
+assert pp.PlaTyPOOS(0.5).plan(pp.CompiledModel(kernel, 2, np.zeros(1)), budget=50).action == 1
 print(sum(run.cached.stats.cache_hits.values()), sum(run.cached.stats.cache_misses.values()))
 """
 

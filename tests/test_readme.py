@@ -26,7 +26,7 @@ def test_every_block_runs(tmp_path, monkeypatch, capsys):
     assert "CartPole-v1: safe" in capsys.readouterr().out
     assert len(names["episode"].actions) == 10
     exec(blocks[5], names)  # noqa: S102
-    assert names["plan"].calls == 500
+    assert 490 < names["plan"].calls <= 500
     assert {path.name for path in tmp_path.iterdir()} == {"cartpole.gif", "cartpole.json"}
     exec(blocks[7], names)  # noqa: S102
     h = names["h"]

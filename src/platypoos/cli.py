@@ -29,7 +29,7 @@ ACTIONS = {
     "battery": ("wait", "buy", "sell"),
 }
 """Names of actions, where they have some."""
-COMPILE_FROM = 20_000
+COMPILE_FROM = 2_000_000
 """Budgets from here on are planned in machine code; below, compiling takes longer than it saves."""
 
 EXAMPLES = """\
@@ -37,7 +37,8 @@ examples:
   platypoos plan                                     the paper's problem, 1,000 calls
   platypoos plan --noise 10 --budget 10000 --seed 1
   platypoos plan --problem grid --planner sequool --budget 5000
-  platypoos plan --problem grid --planner graph --deadline 0.05
+  platypoos plan --problem grid --deadline 0.05
+  platypoos plan --planner platypoos --schedule      the published algorithm
   platypoos plan --planner olop --set reward_max=130 --set noise=10 --noise 10
   platypoos plan --problem battery --access reset --json
   platypoos planners                                 all planners and what they need
@@ -94,7 +95,7 @@ def _parser() -> argparse.ArgumentParser:
         "--deadline",
         type=float,
         metavar="SECONDS",
-        help="plan for so long instead of for a number of calls; with --planner graph",
+        help="plan for so long instead of for a number of calls",
     )
     one.add_argument("--access", choices=["restore", "reset"], default="restore")
     one.add_argument("--schedule", action="store_true", help="also show what the planner opens")
@@ -180,8 +181,8 @@ def _plan(args: argparse.Namespace) -> None:
     if args.schedule:
         if not hasattr(planner, "schedule"):
             raise InvalidArgument(
-                f"{args.planner} has no schedule: what it opens depends on the rewards; leave out "
-                "--schedule"
+                f"{args.planner} has no schedule: what it opens depends on the rewards; pass "
+                "--planner platypoos, or leave out --schedule"
             )
         schedule = planner.schedule(args.budget, problem.num_actions, args.access)
     if args.json:

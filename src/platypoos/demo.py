@@ -11,6 +11,7 @@ from platypoos.control import Episode, control, plan
 from platypoos.errors import PlatypoosError
 from platypoos.models.gymnasium import GymnasiumModel
 from platypoos.plan import Plan
+from platypoos.planners import PlaTyPOOS
 from platypoos.problems import SwitchChain, simple_regret
 from platypoos.tree import OPENED
 
@@ -31,7 +32,7 @@ def run(out: Path) -> None:
     problem = SwitchChain(noise=10.0)
     print("The paper's problem: stay (reward 0 now, growing) or switch (reward 2 now)?")
     print("Rewards are shifted by 100 and have noise of ±10; the planner knows neither.\n")
-    found = plan(problem, budget=10_000, discount=0.95, seed=0)
+    found = plan(problem, planner=PlaTyPOOS(0.95), budget=10_000, seed=0)
     stay, switch = found.action_values
     names = ("stay", "switch")
     print(f"decision: {names[found.action]}, after {found.calls} calls")

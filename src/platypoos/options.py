@@ -16,7 +16,7 @@ def add_planner_options(command: argparse.ArgumentParser) -> None:
     command.add_argument(
         "--planner",
         choices=list(available()),
-        default="platypoos",
+        default="graph",
         metavar="PLANNER",
         help="see 'platypoos planners' (%(default)s)",
     )

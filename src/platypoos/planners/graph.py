@@ -23,6 +23,8 @@ from platypoos.simulator import never
 class GraphPlaTyPOOS(Planner):
     """PlaTγPOOS on the graph of states: it shares samples, and never throws one away.
 
+    Use it by default. It needs to know the discount only.
+
     Where sequences of actions meet in the same state they share what is known of it, in a plan
     and, with ``control``, from one step of an episode to the next. As parameter-free as
     :class:`~platypoos.PlaTyPOOS`, and anytime: it also plans for a deadline instead of a budget.

@@ -13,7 +13,7 @@ from platypoos.planners.layered import LayeredPlanner
 class PlaTyPOOS(LayeredPlanner):
     """Plans without knowing how large rewards are, nor how noisy: nothing to tune.
 
-    Use it by default. It needs to know the discount only.
+    The published algorithm. It needs to know the discount only.
 
     Reference: P. L. Bartlett, V. Gabillon, J. Healey, M. Valko. Scale-free adaptive planning for
     deterministic dynamics & discounted rewards. ICML 2019, Figure 3.
