@@ -335,6 +335,28 @@ def test_enough_is_said_when_nothing_changes_any_more():
     assert pp.PlaTyPOOS(GAMMA).plan(easy, budget=20, seed=0).enough is None
 
 
+def test_enough_is_rarely_said_of_a_wrong_action():
+    # Seeds 0 … 99 each. It was said 86, 13, 5 and 1 times, never of a wrong action.
+    chain, garnet = (
+        pp.problems.SwitchChain(noise=50.0),
+        pp.problems.Garnet(20, 3, seed=5, noise=1.0),
+    )
+    said, wrong = [], 0
+    for problem, discount, budget in [
+        (garnet, 0.9, 10_000),
+        (garnet, 0.9, 1_000),
+        (chain, 0.95, 1_000),
+        (chain, 0.95, 10_000),
+    ]:
+        values = problem.action_values(problem.initial_state, discount)
+        model, planner = problem.compiled(), graph(discount)
+        plans = [planner.plan(model, budget=budget, seed=seed) for seed in range(100)]
+        said.append(sum(plan.enough for plan in plans))
+        wrong += sum(plan.enough and values[plan.action] < values.max() - 1e-9 for plan in plans)
+    assert said[0] > 75
+    assert wrong <= 1
+
+
 @pytest.mark.parametrize(
     ("name", "options", "budget", "steps"),
     [

@@ -52,8 +52,9 @@ class Plan:
     enough: bool | None = None
     """Whether more calls are unlikely to change the action.
 
-    The last three times that it was decided, each with new samples, the action was the same and
-    its lead is beyond doubt; or there is nothing left to learn.
+    The last three times that it was decided, each with new samples, the action was the same, and
+    its lead is more than three standard errors and all that was out of sight; or there is nothing
+    left to learn.
     None if the planner cannot tell.
     """
     reached: bool | None = None

@@ -46,8 +46,9 @@ from platypoos.planners.graph_requests import is_quiet, learn, sort_request
 from platypoos.planners.graph_solve import FLOOR, UNKNOWN, solve
 from platypoos.tree import OPENED, ROOT, TERMINAL, set_node, set_root
 
-GAP, GAP_VARIANCE, HAS_GAP, LARGEST = 1, 2, 3, 4
-"""Entries of ``Search.result``, after FLOOR; the last is the largest reward of a best sequence."""
+GAP, GAP_VARIANCE, HAS_GAP, LARGEST, LEAD_VARIANCE = 1, 2, 3, 4, 5
+"""Entries of ``Search.result``, after FLOOR: the lead of the best sequence by fresh samples; the
+largest reward of a best sequence; the variance of the lead by all samples."""
 RESERVE, PARTS = 0.2, 3
 """So large a share of the calls is kept to make sure, and spent in so many parts: what they tell
 may make another sequence the best, which is then to be made sure of."""
@@ -245,7 +246,7 @@ def compare(desk: Desk) -> None:
     tree, graph, search = desk.tree, desk.graph, desk.search
     noise, result, place = search.noise, search.result, search.place
     rest = result[FLOOR] / (1.0 - search.gamma)
-    gap, variance = 0.0, 0.0
+    gap, variance, of_all = 0.0, 0.0, 0.0
     asked = place[ASKED]
     for k in range(asked):
         node, count = search.nodes[k], search.repeats[k]
@@ -253,6 +254,7 @@ def compare(desk: Desk) -> None:
         fresh = (tree.reward[node] * pulls - search.before[k] * (pulls - count)) / count
         gap += search.share[node] * fresh
         variance += search.share[node] ** 2 / count
+        of_all += search.share[node] ** 2 / pulls
         search.share[node] = 0.0
     for side in range(2):  # the others, and how the sequences end
         action = place[ANSWER] if side == 0 else rival(search)
@@ -263,6 +265,7 @@ def compare(desk: Desk) -> None:
                 break
             gap += search.share[node] * tree.reward[node]
             variance += search.share[node] ** 2 / tree.pulls[node]
+            of_all += search.share[node] ** 2 / tree.pulls[node]
             search.share[node] = 0.0
             home = graph.home[node]
             if tree.flags[node] & TERMINAL:
@@ -273,7 +276,8 @@ def compare(desk: Desk) -> None:
                 break
             node = search.choice[home]
     result[GAP] = gap
-    result[GAP_VARIANCE] = variance * noise[SQUARES] / max(1.0, noise[DEGREES])
+    of_one = noise[SQUARES] / max(1.0, noise[DEGREES])
+    result[GAP_VARIANCE], result[LEAD_VARIANCE] = variance * of_one, of_all * of_one
     result[HAS_GAP] = 1.0 if noise[DEGREES] > 0.0 else 0.0
 
 
@@ -294,7 +298,7 @@ def trace(desk: Desk) -> None:
             state = search.after[node]
             set_node(path, size, parent, tree.action[node], t + 1, 0)
             path.pulls[size], path.reward[size] = tree.pulls[node], tree.reward[node]
-            largest = max(largest, tree.reward[node])
+            largest = max(largest, search.gain[node])
             if state >= 0:
                 path.value[size] = tree.value[state]
             else:

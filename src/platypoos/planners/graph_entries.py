@@ -58,7 +58,7 @@ class Search(NamedTuple):
     place: Ints  # where it is
     noise: Floats  # what is known of the noise
     group_end: Ints  # [levels + 1] as ``layered.Course.group_end``
-    result: Floats  # [5] see ``graph_decision``
+    result: Floats  # [6] see ``graph_decision``
     action_values: Floats  # [K]
     path: Tree  # the best sequences of all first actions
     opened: Ints  # [room] entries opened in a layer…
@@ -141,7 +141,7 @@ def make_search(room: int, capacity: int, num_actions: int, gamma: float) -> Sea
         place=np.zeros(26, np.int64),
         noise=np.zeros(10),
         group_end=np.empty(MOST_LEVELS + 1, np.int64),
-        result=np.zeros(5),
+        result=np.zeros(6),
         action_values=np.empty(num_actions),
         path=make_tree(1 + reach * num_actions),
         power=power,

@@ -19,6 +19,7 @@ from platypoos.planners.graph_decision import (
     GAP_VARIANCE,
     HAS_GAP,
     LARGEST,
+    LEAD_VARIANCE,
     decide,
     trace,
 )
@@ -34,6 +35,7 @@ from platypoos.planners.graph_entries import (
     ENTRIES_FULL,
     EXPLORING,
     FINISHED,
+    FRONTIER,
     H_BEFORE,
     H_MAX,
     HOME,
@@ -68,6 +70,8 @@ second if there is no clock."""
 GLANCE, LONG_GLANCE = 0.001, 0.1
 """It is left about every so many seconds then."""
 FIRST_STAGE = 16
+BEYOND_DOUBT = 3.0
+"""Standard errors by which a lead by samples that chose it is taken for one."""
 
 
 fast_decide, fast_trace = fast(decide, PATIENCE), fast(trace, PATIENCE)
@@ -286,24 +290,23 @@ class Thinker:
             fast_decide(self.desk, self.reward_floor, self.tie_seed, True)
             fast_trace(self.desk)
         path = search.path.copy()
-        interval = None
+        interval, doubt = None, 0.0 if self.noiseless else math.inf
         if result[HAS_GAP]:
             half = 1.96 * math.sqrt(result[GAP_VARIANCE])
             interval = (float(result[GAP] - half), float(result[GAP] + half))
-        lead = -math.inf if interval is None else interval[0]
-        answer = int(place[ANSWER])
+            doubt = BEYOND_DOUBT * math.sqrt(result[LEAD_VARIANCE])
         values = search.action_values.copy()
-        if self.noiseless and len(values) > 1:
-            lead = float(values[answer] - np.delete(values, answer).max())
-        # What the best reward seen, for ever, could add below what was looked at.
-        floor = float(result[FLOOR])
-        most = float(result[LARGEST]) - floor
-        unseen = self.discount ** int(place[DEEPEST]) * most / (1.0 - self.discount)
+        others = values.tolist()
+        lead = others.pop(place[ANSWER]) - max(others, default=-math.inf)
+        floor, unseen = float(result[FLOOR]), 0.0
+        if place[FRONTIER]:  # what the best reward, for ever, could add below what was looked at
+            most = float(result[LARGEST]) - floor
+            unseen = self.discount ** int(place[DEEPEST]) * most / (1.0 - self.discount)
         return Decision(
             tree=path,
             node=int(place[PATH_END]),
             action_values=values,
             floor=floor,
             gap=interval,
-            enough=bool(self.exhausted or (place[AGREED] >= 3 and lead > unseen)),
+            enough=bool(self.exhausted or (place[AGREED] >= 3 and lead - doubt > unseen)),
         )
