@@ -65,12 +65,13 @@ def solve(desk: Desk, given_floor: float, tie_seed: int, anew: bool) -> int:
 def survey(desk: Desk, given_floor: float) -> int:
     """The states with known actions, by their distance; and the reward that others are counted at.
 
-    Returns in how many of them no action was chosen yet.
-    In a tree it is the smallest mean reward, or where episodes end the smallest average along a
+    Of a tree it is the smallest mean reward, or where episodes end the smallest average along a
     path, and at most 0: else an end would look better than to go on whenever there is noise. All
     known sequences are cut off somewhere, so that this is fair. Where sequences meet there are
     loops, which are known for ever: unknown states would stand no chance against them, and are
     counted at the mean of all rewards.
+
+    Returns in how many states no action was chosen yet.
     """
     tree, graph, search = desk.tree, desk.graph, desk.search
     place, order, gamma = search.place, search.order, search.gamma
