@@ -93,6 +93,8 @@ def test_a_deadline_instead_of_a_budget(capsys):
     assert re.search(r"calls used: \d+\n", out)
     assert main(["plan", "--deadline", "0.05", "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["budget"] is None
+    assert main(["plan", "--deadline", "5", "--budget", "50", "--noise", "1", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["calls"] == 50
     assert main(["plan", "--planner", "platypoos", "--deadline", "0.05"]) == 2
     assert "PlaTyPOOS plans for a budget" in capsys.readouterr().err
     assert main(["plan", "--deadline", "0"]) == 2

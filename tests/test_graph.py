@@ -335,6 +335,44 @@ def test_enough_is_said_when_nothing_changes_any_more():
     assert pp.PlaTyPOOS(GAMMA).plan(easy, budget=20, seed=0).enough is None
 
 
+def walk(goal, noise, key=None):
+    """Left or right from 0; a prize far away; lists cannot be hashed."""
+
+    def step(state, action, rng):
+        place = state[0] + 2 * action - 1
+        return [place], float(place == goal) + noise * rng.uniform(-1, 1), False
+
+    return pp.FunctionModel(step, 2, [0], key=key)
+
+
+def test_it_looks_farther_with_more_calls_where_nothing_is_shared():
+    # Seeds 0 … 19, prizes on either side: 39 of 40 right; PlaTyPOOS has 30.
+    plans = [
+        graph().plan(walk(goal, 0.2), budget=5_000, seed=seed)
+        for goal in (6, -6)
+        for seed in range(20)
+    ]
+    assert min(plan.depth for plan in plans) >= 7
+    right = sum(plan.action == (i < 20) for i, plan in enumerate(plans))
+    assert right >= 34
+
+
+def test_a_key_lets_a_function_model_share():
+    plans = [
+        graph().plan(walk(6, 0.2, key=tuple), budget=1_000, seed=seed).action for seed in range(20)
+    ]
+    assert plans == [1] * 20
+    with pytest.raises(pp.InvalidArgument, match="key must be a function of the state, got 3"):
+        walk(6, 0.2, key=3)
+
+
+def test_calls_that_did_not_suffice_are_not_enough():
+    # Nothing is shared: the last calls do not open another state, and there is much left to see.
+    plan = graph(0.9).plan(walk(6, 0.0), budget=101, seed=0)
+    assert plan.calls <= 101
+    assert not plan.enough
+
+
 def test_enough_is_rarely_said_of_a_wrong_action():
     # Seeds 0 … 99 each. It was said 86, 13, 5 and 1 times, never of a wrong action.
     chain, garnet = (

@@ -16,7 +16,13 @@ from platypoos.control import plan
 from platypoos.errors import InvalidArgument, PlatypoosError
 from platypoos.experiments.commands import add_commands
 from platypoos.experiments.spec import PROBLEMS
-from platypoos.options import add_planner_options, is_required, make_planner, parameters
+from platypoos.options import (
+    DEFAULT_BUDGET,
+    add_planner_options,
+    is_required,
+    make_planner,
+    parameters,
+)
 from platypoos.plan import Plan
 from platypoos.planners import available
 from platypoos.play import add_simulator_commands
@@ -95,7 +101,7 @@ def _parser() -> argparse.ArgumentParser:
         "--deadline",
         type=float,
         metavar="SECONDS",
-        help="plan for so long instead of for a number of calls",
+        help="plan for so long, with as many calls as that allows, or as --budget does",
     )
     one.add_argument("--access", choices=["restore", "reset"], default="restore")
     one.add_argument("--schedule", action="store_true", help="also show what the planner opens")
@@ -159,12 +165,13 @@ def _plan(args: argparse.Namespace) -> None:
     names = ACTIONS.get(args.problem, ())
     problem = make_problem() if args.noise is None else make_problem(noise=args.noise)
     planner = make_planner(args.planner, args.discount, args.set)
-    model = problem.compiled() if args.budget >= COMPILE_FROM else problem
     budget = args.budget
-    if args.deadline is not None:
-        if planner.anytime:  # reads machine code, if there is some, before the clock starts
-            plan(model, planner=planner, budget=100, access=args.access)
-        budget = None
+    if args.deadline is None and budget is None:
+        budget = DEFAULT_BUDGET
+    model = problem.compiled() if budget is not None and budget >= COMPILE_FROM else problem
+    if args.deadline is not None and planner.anytime:
+        # Reads machine code, if there is some, before the clock starts.
+        plan(model, planner=planner, budget=100, access=args.access)
     found = plan(
         model,
         planner=planner,
@@ -184,7 +191,7 @@ def _plan(args: argparse.Namespace) -> None:
                 f"{args.planner} has no schedule: what it opens depends on the rewards; pass "
                 "--planner platypoos, or leave out --schedule"
             )
-        schedule = planner.schedule(args.budget, problem.num_actions, args.access)
+        schedule = planner.schedule(budget, problem.num_actions, args.access)
     if args.json:
         result = _as_json(args, problem, found, labels, regret)
         if schedule is not None:

@@ -10,6 +10,8 @@ from typing import Any
 from platypoos.errors import InvalidArgument
 from platypoos.planners import Planner, available
 
+DEFAULT_BUDGET = 1000
+
 
 def add_planner_options(command: argparse.ArgumentParser) -> None:
     """Which planner, its parameters, its budget."""
@@ -27,9 +29,7 @@ def add_planner_options(command: argparse.ArgumentParser) -> None:
         metavar="NAME=VALUE",
         help="a parameter of the planner, such as reward_max=130; can be repeated",
     )
-    command.add_argument(
-        "--budget", type=whole, default=1000, help="calls of the simulator (%(default)s)"
-    )
+    command.add_argument("--budget", type=whole, help=f"calls of the simulator ({DEFAULT_BUDGET})")
     command.add_argument("--discount", type=float, default=0.95, help="in [0, 1) (%(default)s)")
     command.add_argument("--seed", type=int, default=0, help="same seed, same plan (%(default)s)")
 

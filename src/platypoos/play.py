@@ -19,7 +19,7 @@ from platypoos.errors import InvalidArgument
 from platypoos.models.doctor import check_simulator
 from platypoos.models.gymnasium import GymnasiumModel
 from platypoos.models.wrappers import NoisyReward
-from platypoos.options import add_planner_options, as_settings, make_planner, whole
+from platypoos.options import DEFAULT_BUDGET, add_planner_options, as_settings, make_planner, whole
 from platypoos.plan import Plan
 
 CHECK_EXAMPLES = """\
@@ -175,7 +175,7 @@ def _play(args: argparse.Namespace) -> int:
             episode = control(
                 model,
                 planner,
-                budget=args.budget,
+                budget=DEFAULT_BUDGET if args.budget is None else args.budget,
                 steps=args.steps,
                 seed=args.seed,
                 access=args.access,

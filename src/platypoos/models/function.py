@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 from dataclasses import dataclass
 from typing import Any
 
@@ -23,6 +23,8 @@ class FunctionModel:
         num_actions: how many actions there are.
         initial_state: where planning starts; any object.
         access: ``Access.RESET`` if only whole trajectories from the root can be simulated.
+        key: ``key(state)`` tells states apart, for planners that share what they know of them;
+            not needed for states that can be hashed, and for arrays.
 
     >>> import platypoos as pp
     >>> def step(position, action, rng):
@@ -37,6 +39,7 @@ class FunctionModel:
     num_actions: int
     initial_state: Any
     access: Access = Access.RESTORE
+    key: Callable[[Any], Hashable] | None = None
 
     def __post_init__(self) -> None:
         if not callable(self.function):
@@ -44,6 +47,8 @@ class FunctionModel:
                 f"function must be callable, got {self.function!r}; "
                 "pass step(state, action, rng) -> (state, reward, terminated)"
             )
+        if self.key is not None and not callable(self.key):
+            raise InvalidArgument(f"key must be a function of the state, got {self.key!r}")
         object.__setattr__(self, "num_actions", check_num_actions(self.num_actions))
         object.__setattr__(self, "access", check_access(self.access))
 

@@ -25,10 +25,12 @@ from platypoos.planners.graph_entries import (
     H_BEFORE,
     H_MAX,
     HOME,
+    KNOWN,
     LAYER,
     LIMIT,
     LOOKS,
     MADE,
+    MET,
     PART,
     PATH_END,
     PHASE,
@@ -49,6 +51,8 @@ from platypoos.tree import OPENED, ROOT, TERMINAL, set_node, set_root
 GAP, GAP_VARIANCE, HAS_GAP, LARGEST, LEAD_VARIANCE = 1, 2, 3, 4, 5
 """Entries of ``Search.result``, after FLOOR: the lead of the best sequence by fresh samples; the
 largest reward of a best sequence; the variance of the lead by all samples."""
+MANY = 0.3
+"""Where so many successors are states known before, the costs of a round hardly grow with it."""
 RESERVE, PARTS = 0.2, 3
 """So large a share of the calls is kept to make sure, and spent in so many parts: what they tell
 may make another sequence the best, which is then to be made sure of."""
@@ -80,7 +84,8 @@ def end_round(desk: Desk, calls: int, given_floor: float, tie_seed: int) -> None
     after = (2.0 if h < SMALL else 4.0) * h
     if made > 0:
         after = min(after, h + (h - place[H_BEFORE]) * left / made)
-    if h <= SMALL and search.noise[DEGREES] > 0.0:  # the first rounds only look for noise
+    looked = search.noise[DEGREES] > 0.0  # that is all that the first rounds are for
+    if h <= SMALL and looked and search.noise[MET] > MANY * search.noise[KNOWN]:
         after = max(after, float((place[LIMIT] - place[BEGAN]) // (4 * search.num_actions)))
     # With noise, calls that are too few for a larger round are better spent to make sure.
     enough = h > SMALL and after < h + h // 8 and not is_quiet(search)

@@ -180,7 +180,8 @@ class Thinker:
             if due() and self.can_decide:
                 break
         self._concluded = status == DONE
-        self.exhausted = self.noiseless and sim.calls < limit and place[PHASE] == FINISHED
+        finished = place[PHASE] == FINISHED and not place[CUT]
+        self.exhausted = bool(finished and self.noiseless and sim.calls < limit)
         return bool(place[PHASE] == FINISHED)
 
     def leave(self) -> None:
