@@ -17,7 +17,12 @@ from platypoos.theory.expected import expected_regret
 from platypoos.theory.hardness import Hardness, hardness, known_hardness
 from platypoos.theory.measure import Point
 from platypoos.theory.rows import Row
-from platypoos.theory.studies import NOISES, large_with_noise, large_without_noise
+from platypoos.theory.studies import (
+    NOISES,
+    large_with_noise,
+    large_without_noise,
+    one_problem_with_noise,
+)
 
 COLOURS = ("#5b3a1e", "#d1642b", "#2b7bba", "#3a8f4d", "#8a5aa8", "#777777")
 
@@ -128,7 +133,10 @@ def result_figures(out: Path, found: Sequence[Row]) -> list[Path]:
     panels = {
         "noiseless.png": ["κ = K, SequOOL", "1 < κ < K, SequOOL", "κ = K, PlaTγPOOS"],
         "noiseless-large.png": [study.name for study in large_without_noise()],
-        "high-noise.png": ["γ²κ ≤ 1, high noise", "γ²κ > 1, high noise"],
+        "high-noise.png": [
+            *("γ²κ ≤ 1, high noise", "γ²κ > 1, high noise"),
+            *(study.name for study in one_problem_with_noise()),
+        ],
         "high-noise-large.png": [study.name for study in large_with_noise()],
     }
     for name, wanted in panels.items():

@@ -14,7 +14,13 @@ from platypoos.progress import progress_bar
 from platypoos.theory.bounds import Bound, bound
 from platypoos.theory.expected import h_max_of
 from platypoos.theory.hardness import known_hardness
-from platypoos.theory.measure import Notebook, Point, worst_regret, worst_regret_in_one_run
+from platypoos.theory.measure import (
+    Notebook,
+    Point,
+    mean_regret,
+    worst_regret,
+    worst_regret_in_one_run,
+)
 
 RESET = Access.RESET
 CALLS = 20_000_000
@@ -32,6 +38,8 @@ class Study:
     runs: tuple[int, int] = (40, 200)
     """The fewest runs of a problem, and the most; between them as many as 2·10⁷ calls allow."""
     access: Access = Access.RESTORE
+    one_problem: bool = False
+    """Whether the secret stays where it is: the worst problem of the smallest budget."""
 
     @property
     def key(self) -> str:
@@ -65,6 +73,8 @@ class Study:
             return worst_regret_in_one_run(self.problem, self.planner, budget, self.access)
         fewest, most = self.runs
         runs = min(most, max(fewest, CALLS // budget))
+        if self.one_problem:
+            return mean_regret(self.problem, self.planner, budget, runs, self.access)
         return worst_regret(self.problem, self.planner, budget, runs, self.access)
 
 
@@ -108,6 +118,7 @@ def studies() -> list[Study]:
         *large_without_noise(),
         Study("γ²κ ≤ 1, high noise", few, PlaTyPOOS(0.7), decades(3, 6, 3), (80, 400)),
         Study("γ²κ > 1, high noise", many, PlaTyPOOS(0.75), decades(3, 6, 3), (80, 400)),
+        *one_problem_with_noise(),
         *large_with_noise(),
         *lower_noise(),
     ]
@@ -126,6 +137,23 @@ def large_without_noise() -> list[Study]:
         ("1 < κ < K, PlaTγPOOS, published", steep, PlaTyPOOS(0.8, budget_use="paper")),
     ]
     return [Study(name, problem, planner, decades(5, 8, 6)) for name, problem, planner in kinds]
+
+
+def one_problem_with_noise() -> list[Study]:
+    """One problem for each column of Table 1: the hardest for 1,000 calls, with more and more."""
+    few = MadeToOrder(kappa=1.0, rho=0.7, discount=0.7, noise=1.0, depth=4)
+    many = MadeToOrder(kappa=2.0, rho=0.75, discount=0.75, noise=0.5, depth=5)
+    return [
+        Study(
+            f"{name}, high noise, one problem",
+            problem,
+            PlaTyPOOS(problem.discount),
+            decades(3, 5, 4),
+            (2_000, 2_000),
+            one_problem=True,
+        )
+        for name, problem in [("γ²κ ≤ 1", few), ("γ²κ > 1", many)]
+    ]
 
 
 def large_with_noise() -> list[Study]:
