@@ -37,7 +37,8 @@ class GraphPlaTyPOOS(Planner):
     Reference: as PlaTyPOOS, Figure 3. Symbols: r̂(x, a) and T(x, a) are per state and action.
 
     Deviations:
-        - Rounds of growing h_max instead of one. "Open with m evaluations" brings T(x, a) to m;
+        - Rounds of growing h_max instead of one; where many sequences meet, small ones that look
+          for noise, then one with h_max = N/(4K). "Open with m evaluations" brings T(x, a) to m;
           samples that are there already are not bought again.
         - Of the sequences that meet in a state, only the first that is chosen is opened in a
           round, and of those of the same length the best.
