@@ -159,7 +159,7 @@ def one_problem_with_noise() -> list[Study]:
 def large_with_noise() -> list[Study]:
     """The two columns of Table 1 with high noise; for κ = 2 it is just high enough.
 
-    All that were tried are here. The first two go on where the smaller budgets end. For ρ = γ the
+    The first two go on where the smaller budgets end. For ρ = γ the
     promise is that without noise, which the schedule of the second one keeps by itself.
     """
     one = MadeToOrder(kappa=1.0, rho=0.7, discount=0.7, noise=1.0)
