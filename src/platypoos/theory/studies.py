@@ -159,8 +159,8 @@ def one_problem_with_noise() -> list[Study]:
 def large_with_noise() -> list[Study]:
     """The two columns of Table 1 with high noise; for κ = 2 it is just high enough.
 
-    The first two go on where the smaller budgets end. For ρ = γ the
-    promise is that without noise, which the schedule of the second one keeps by itself.
+    The first two go on where the smaller budgets end. For ρ = γ the promise is that without noise,
+    which the schedule of the second one keeps by itself.
     """
     one = MadeToOrder(kappa=1.0, rho=0.7, discount=0.7, noise=1.0)
     two = MadeToOrder(kappa=2.0, rho=0.75, discount=0.75, noise=0.1)
