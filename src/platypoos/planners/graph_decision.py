@@ -24,6 +24,7 @@ from platypoos.planners.graph_entries import (
     FRONTIER,
     H_BEFORE,
     H_MAX,
+    H_TREE,
     HOME,
     KNOWN,
     LAYER,
@@ -44,7 +45,7 @@ from platypoos.planners.graph_entries import (
     Desk,
     Search,
 )
-from platypoos.planners.graph_requests import is_quiet, learn, sort_request
+from platypoos.planners.graph_requests import is_noisy_tree, is_quiet, learn, sort_request
 from platypoos.planners.graph_solve import FLOOR, UNKNOWN, solve
 from platypoos.tree import OPENED, ROOT, TERMINAL, set_node, set_root
 
@@ -89,6 +90,10 @@ def end_round(desk: Desk, calls: int, given_floor: float, tie_seed: int) -> None
         after = max(after, float((place[LIMIT] - place[BEGAN]) // (4 * search.num_actions)))
     # With noise, calls that are too few for a larger round are better spent to make sure.
     enough = h > SMALL and after < h + h // 8 and not is_quiet(search)
+    if is_noisy_tree(search):
+        if h < place[H_TREE]:
+            after = float(place[H_TREE])
+        enough = h >= place[H_TREE] and left < max(made, after * search.num_actions)
     if idle or enough or left <= 0 or place[CUT]:
         place[PHASE], place[PART] = VALIDATING, 0
         return

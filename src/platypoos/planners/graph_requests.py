@@ -52,6 +52,12 @@ def is_quiet(search: Search) -> bool:
     return bool(search.noise[DEGREES] > 0.0 and search.noise[SQUARES] == 0.0)
 
 
+@jitable
+def is_noisy_tree(search: Search) -> bool:
+    """Whether nothing is to be shared, and much to be repeated: the published planner's home."""
+    return bool(search.noise[SQUARES] > 0.0 and not meets(search))
+
+
 @jit
 def request_root(desk: Desk, calls_left: int) -> int:
     """The root is opened with h_max evaluations, or few if there is no noise.
@@ -105,6 +111,8 @@ def enough_evaluations(desk: Desk) -> int:
         return most
     if squares == 0.0:
         return quiet_evaluations(search)
+    if not meets(search):
+        return most
     total, doubt = 0.0, 0.0
     for i in range(start, end):
         total += entries.value[i]
@@ -253,10 +261,14 @@ def learn(desk: Desk) -> None:
 
 @jitable
 def believe(search: Search) -> tuple[float, float]:
-    """The mean of all mean rewards, and the noise's variance over theirs."""
+    """The mean of all mean rewards, and the noise's variance over theirs.
+
+    Of a tree as little is believed as in the paper: where rewards change slowly along a sequence,
+    they differ by far less than all of them do.
+    """
     noise = search.noise
     count = noise[KNOWN]
-    if noise[SQUARES] == 0.0 or count < 2.0:
+    if noise[SQUARES] == 0.0 or count < 2.0 or not meets(search):
         return 0.0, 0.0
     variance = noise[SQUARES] / noise[DEGREES]
     mean = noise[SUM] / count

@@ -35,6 +35,7 @@ from platypoos.planners.graph_entries import (
     FAILED,
     FRESH,
     H_MAX,
+    H_TREE,
     HOME,
     LAYER,
     OPENED,
@@ -47,6 +48,7 @@ from platypoos.planners.graph_entries import (
     STAMP,
     START,
     TREE_FULL,
+    UNSIZED,
     VALIDATING,
     Desk,
     Search,
@@ -55,6 +57,7 @@ from platypoos.planners.graph_entries import (
 from platypoos.planners.graph_requests import (
     believe,
     enough_evaluations,
+    is_noisy_tree,
     is_quiet,
     learn,
     meets,
@@ -114,6 +117,8 @@ def advance(desk: Desk, calls: int, given_floor: float, tie_seed: int) -> int:
         if place[PHASE] == EXPLORING:
             status = open_layer(desk, calls, tie_seed)
             if status == DONE:
+                if place[H_TREE] == 0 and is_noisy_tree(search):
+                    return UNSIZED
                 end_round(desk, calls, given_floor, tie_seed)
                 continue
             if status != PAUSED:
@@ -133,9 +138,9 @@ def open_layer(desk: Desk, calls: int, tie_seed: int) -> int:
     """Choose what the deepest layer opens, and write the request for the samples it lacks.
 
     For p from p_max down to 0, of the entries of index ≥ p that are not open yet, the
-    ⌊h_max/(h·m)⌋ with the largest û are opened with m = ⌈2^p·γ^(2h)⌉ evaluations, or a quarter
-    of that where sequences meet. Nothing is changed but scratch memory until all of it is known
-    to fit.
+    ⌊h_max/(h·m)⌋ with the largest û are opened with m = ⌈h·2^p·γ^(2h)⌉ evaluations, or
+    ⌈2^p·γ^(2h)/4⌉ where sequences meet. Nothing is changed but scratch memory until all of it is
+    known to fit.
     """
     tree, graph, entries, search = desk.tree, desk.graph, desk.entries, desk.search
     place, group_end = search.place, search.group_end
@@ -158,10 +163,11 @@ def open_layer(desk: Desk, calls: int, tie_seed: int) -> int:
     share = h_max // h
     if share == 0 or start == size or h >= reach(search) or place[CUT]:
         return DONE
+    if place[H_TREE] == 0 and is_noisy_tree(search):
+        return DONE  # now that it is known, a round of the right size is worth more
     most = enough_evaluations(desk)
     weight = search.power[h] * search.power[h]
-    if meets(search):
-        weight /= 4.0
+    weight *= 0.25 if meets(search) else h
     node_of, value, home_of, flags = entries.node, entries.value, graph.home, tree.flags
     opened_in, stamp, best = search.opened_in, search.stamp, search.best
     keys, pool = search.keys, search.pool

@@ -12,9 +12,11 @@ from platypoos._jit import jit, jitable
 from platypoos.graph import NONE
 from platypoos.planners.graph_entries import (
     ASKED,
+    BEYOND,
     FRONTIER,
     HOME,
     KNOWN,
+    MET,
     ORIGIN,
     STAMP,
     STATES,
@@ -23,7 +25,7 @@ from platypoos.planners.graph_entries import (
     Floats,
     Search,
 )
-from platypoos.planners.graph_requests import believe, meets, shrunk
+from platypoos.planners.graph_requests import believe, is_quiet, meets, shrunk
 from platypoos.tree import TERMINAL, ticket
 
 FLOOR = 0
@@ -55,6 +57,8 @@ def solve(desk: Desk, given_floor: float, tie_seed: int, anew: bool) -> int:
         evaluate_policy(desk, count, rest)
         if improve(desk, count, rest, tie_seed, False) == 0:
             break
+    if search.place[BEYOND] != NONE:
+        search.result[FLOOR] = (1.0 - search.gamma) * tree.value[root]
     first = graph.child[root]
     for action in range(search.num_actions):
         search.action_values[action] = worth(search, tree.value, first + action, rest)
@@ -65,11 +69,15 @@ def solve(desk: Desk, given_floor: float, tie_seed: int, anew: bool) -> int:
 def survey(desk: Desk, given_floor: float) -> int:
     """The states with known actions, by their distance; and the reward that others are counted at.
 
-    Of a tree it is the smallest mean reward, or where episodes end the smallest average along a
-    path, and at most 0: else an end would look better than to go on whenever there is noise. All
-    known sequences are cut off somewhere, so that this is fair. Where sequences meet there are
-    loops, which are known for ever: unknown states would stand no chance against them, and are
-    counted at the mean of all rewards.
+    Of a tree with noise it is the smallest mean reward, as in the published planner: all known
+    sequences are cut off somewhere, so that this is fair. Else an unknown state is taken to be as
+    good as the root: where sequences meet there are loops, which are known for ever, and unknown
+    states would stand no chance against them; and of a tree without noise some sequences are known
+    much farther than others. With noise that would count the luck of the shortest ones for ever.
+
+    Where episodes end, that would make an unknown state next to an end as good as any. There it is
+    the smallest average along a path, and at most 0: else an end would look better than to go on
+    whenever there is noise; or where sequences meet the mean of all rewards.
 
     Returns in how many states no action was chosen yet.
     """
@@ -123,10 +131,13 @@ def survey(desk: Desk, given_floor: float) -> int:
         k += 1
     if ended:
         floor = min(least, 0.0)
-    if meets(search):
+    like_root = not ended and (is_quiet(search) or search.noise[MET] > 0.0)
+    if like_root or meets(search):
         floor = search.noise[ORIGIN] + search.noise[SUM] / search.noise[KNOWN]
+    place[BEYOND] = root if like_root else NONE
     if not np.isnan(given_floor):
         floor = given_floor
+        place[BEYOND] = NONE
     if unseen:
         for k in range(count):
             first = graph.child[order[k]]
@@ -143,6 +154,8 @@ def survey(desk: Desk, given_floor: float) -> int:
 def worth(search: Search, value: Floats, node: int, rest: float) -> float:
     """Q of an action."""
     state = search.after[node]
+    if state == UNKNOWN and search.place[BEYOND] != NONE:
+        state = search.place[BEYOND]
     if state >= 0:
         return float(search.gain[node] + search.gamma * value[state])
     return float(search.gain[node] + (search.gamma * rest if state == UNKNOWN else 0.0))
@@ -191,6 +204,7 @@ def evaluate_policy(desk: Desk, count: int, rest: float) -> None:
     tree, search = desk.tree, desk.search
     place, stack, stamp, choice = search.place, search.stack, search.stamp, search.choice
     gain, after, gamma, values = search.gain, search.after, search.gamma, tree.value
+    beyond = place[BEYOND]
     place[STAMP] += 2
     known = place[STAMP]
     on_path = known - 1
@@ -204,6 +218,8 @@ def evaluate_policy(desk: Desk, count: int, rest: float) -> None:
             top += 1
             stamp[home] = on_path
             home = after[choice[home]]
+            if home == UNKNOWN and beyond != NONE:
+                home = beyond
             if home < 0:
                 value = rest if home == UNKNOWN else 0.0
                 break

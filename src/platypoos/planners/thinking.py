@@ -38,6 +38,7 @@ from platypoos.planners.graph_entries import (
     FRONTIER,
     H_BEFORE,
     H_MAX,
+    H_TREE,
     HOME,
     LAYER,
     LIMIT,
@@ -49,6 +50,7 @@ from platypoos.planners.graph_entries import (
     SIZE,
     SQUARES,
     TREE_FULL,
+    UNSIZED,
     Desk,
     grown_entries,
     make_desk,
@@ -58,6 +60,12 @@ from platypoos.planners.graph_entries import (
 )
 from platypoos.planners.graph_search import PATIENCE, search_on
 from platypoos.planners.graph_solve import FLOOR
+from platypoos.schedules import (
+    PLATYPOOS,
+    WORTH_COMPILING,
+    largest_h_max,
+    largest_h_max_compiled,
+)
 from platypoos.simulator import never
 from platypoos.simulator_compiled import CompiledSimulator
 from platypoos.tree import ROOT, Tree, copy_nodes, make_tree, set_node
@@ -70,6 +78,8 @@ second if there is no clock."""
 GLANCE, LONG_GLANCE = 0.001, 0.1
 """It is left about every so many seconds then."""
 FIRST_STAGE = 16
+QUICKLY = 4096
+"""To find the size of a round of more calls takes too long for a plan with a deadline."""
 BEYOND_DOUBT = 3.0
 """Standard errors by which a lead by samples that chose it is taken for one."""
 
@@ -81,6 +91,16 @@ fast_decide, fast_trace = fast(decide, PATIENCE), fast(trace, PATIENCE)
 def drawer(capacity: int, num_actions: int, discount: float, compiled: bool) -> list[Desk]:  # noqa: ARG001
     """Desks that earlier plans have left: to make one takes as long as a small plan."""
     return []
+
+
+@lru_cache(64)
+def tree_round(calls: int, num_actions: int, discount: float, hurry: bool) -> int:
+    """The published planner's h_max for so many calls, at least 1. In a hurry about that."""
+    if hurry and calls > QUICKLY:
+        few = tree_round(QUICKLY, num_actions, discount, hurry)
+        return int(few * (calls / QUICKLY) ** 0.75)
+    search = largest_h_max_compiled if calls > WORTH_COMPILING else largest_h_max
+    return max(1, int(search(PLATYPOOS, num_actions, discount, False, calls)))
 
 
 class Decision(NamedTuple):
@@ -154,7 +174,7 @@ class Thinker:
         place[H_MAX] = max(1, place[H_MAX] // 2)  # what is known from before is soon gone through
         place[H_BEFORE], place[LAYER], place[SIZE] = 0, 0, 0
         place[PHASE], place[CUT], place[AGREED], place[DEEPEST] = EXPLORING, 0, 0, 0
-        place[PENDING] = 0
+        place[PENDING] = place[H_TREE] = 0
         if not isinstance(sim, CompiledSimulator):
             sim.due = due
         self._concluded = False
@@ -167,6 +187,9 @@ class Thinker:
             status = search_on(sim, self.desk, self.reward_floor, self.tie_seed)
             if status == DONE:
                 break
+            if status == UNSIZED:
+                left = limit - sim.calls
+                place[H_TREE] = tree_round(left, self.task.num_actions, self.discount, clocked)
             if status == PAUSED:
                 quick = time.perf_counter() - entered < glance
                 stay = 2 * stay if quick else max(1, stay // 2)
