@@ -218,7 +218,7 @@ def test_keys():
 
     shared = graph(0.9).plan(Keyed(), budget=200, seed=0)
     assert shared.calls <= 5 * 2 + 64
-    assert shared.value > plan.value
+    assert shared.value == pytest.approx(plan.value)  # and that with a third of the calls
 
 
 def test_a_key_that_fails_says_what_to_do():

@@ -38,28 +38,31 @@ class GraphPlaTyPOOS(Planner):
 
     Deviations:
         - Rounds of growing h_max instead of one; where many sequences meet, small ones that look
-          for noise, then one with h_max = N/(4K). "Open with m evaluations" brings T(x, a) to m;
-          samples that are there already are not bought again.
+          for noise, then one with h_max = N/(4K); where none do and there is noise, one of the
+          published size. "Open with m evaluations" brings T(x, a) to m; samples that are there
+          already are not bought again.
         - Of the sequences that meet in a state, only the first that is chosen is opened in a
           round, and of those of the same length the best.
-        - m = ⌈2^p·γ^(2h)⌉ instead of ⌈h·2^p·γ^(2h)⌉, and a quarter of it where sequences meet:
-          shared samples are many, depth is worth more (measured). m is smaller still where the
-          values in a layer differ by more than the noise, which repeated samples reveal; 1, and
-          a second now and then, if there is none. The root has h_max samples of each action, or a
-          quarter of that where sequences meet, but 8 if h_max allows.
+        - Where sequences meet m = ⌈2^p·γ^(2h)/4⌉ instead of ⌈h·2^p·γ^(2h)⌉: shared samples are
+          many, depth is worth more (measured). It is smaller still where the values in a layer
+          differ by more than the noise, which repeated samples reveal; and the root has a quarter
+          of the h_max samples of each action, but 8 if h_max allows. Everywhere m is 1, and 2 now
+          and then, while no noise was seen.
         - With noise, sequences are followed until a step counts a hundredth of the first.
-        - Mean rewards are drawn to the mean of all of them, as far as the noise makes them
-          unsure: of many noisy sequences the best is else the luckiest.
+        - Where sequences meet mean rewards are drawn to the mean of all of them, as far as the
+          noise makes them unsure: of many noisy sequences the best is else the luckiest.
         - The recommendation is not the best sequence of the round but the best policy in all that
-          is known of the graph, loops included. What is unknown is counted at the reward floor, or
-          where sequences meet at the mean of all rewards.
+          is known of the graph, loops included. A state whose actions are unknown is taken to be
+          as good as the one where the plan begins. But it is counted at the reward floor where
+          nothing meets and there is noise, and where episodes end; or if sequences meet there, at
+          the mean of all rewards.
         - A fifth of the calls, if there is noise, tell the best first action from the best
-          other one, in three parts: after each, what is known is solved again.
+          other one, in 3 parts, or 16 if nothing meets: after each, what is known is solved again.
 
     Args:
         discount: γ, in [0, 1).
-        reward_floor: the reward that unseen steps are counted at; None for the smallest seen, or
-            for the mean of all where sequences meet.
+        reward_floor: the reward that unseen steps are counted at; None to choose it by what is
+            seen, as said above.
         memory: the most bytes to keep from step to step in ``control``; 0 to forget. What can no
             longer be reached is forgotten first. When a reward contradicts the memory, it is
             dropped.

@@ -54,9 +54,8 @@ GAP, GAP_VARIANCE, HAS_GAP, LARGEST, LEAD_VARIANCE = 1, 2, 3, 4, 5
 largest reward of a best sequence; the variance of the lead by all samples."""
 MANY = 0.3
 """Where so many successors are states known before, the costs of a round hardly grow with it."""
-RESERVE, PARTS = 0.2, 3
-"""So large a share of the calls is kept to make sure, and spent in so many parts: what they tell
-may make another sequence the best, which is then to be made sure of."""
+RESERVE = 0.2
+"""So large a share of the calls is kept to make sure."""
 
 
 @jitable
@@ -67,6 +66,16 @@ def explore_until(search: Search) -> int:
         return int(limit)
     kept = int(RESERVE * (limit - began))
     return int(max(limit - kept, min(limit, began + search.num_actions)))
+
+
+@jitable
+def parts(search: Search) -> int:
+    """In so many parts it is made sure.
+
+    What they tell may make another sequence the best, which is then to be made sure of. In a tree
+    with noise there are many that are better by luck.
+    """
+    return 16 if is_noisy_tree(search) else 3
 
 
 @jit
@@ -169,8 +178,8 @@ def write_validation(desk: Desk, calls: int) -> None:
     left = place[LIMIT] - calls
     if is_quiet(search):  # another look for noise
         left = min(left, max(0, LOOKS - int(search.noise[REPEATS])))
-    elif place[PART] < PARTS - 1:
-        left = min(left, max(1, left // (PARTS - place[PART])))
+    elif place[PART] < parts(search) - 1:
+        left = min(left, max(1, left // (parts(search) - place[PART])))
     other = rival(search)
     place[STAMP] += 1
     count = follow(desk, place[ANSWER], 1.0, 0)
@@ -199,7 +208,7 @@ def write_validation(desk: Desk, calls: int) -> None:
             search.repeats[asked] = more
             given += more
             asked += 1
-    if asked > 0 and given < left and place[PART] == PARTS - 1:
+    if asked > 0 and given < left and place[PART] >= parts(search) - 1:
         search.repeats[min(heaviest, asked - 1)] += left - given
     for k in range(asked):
         search.before[k] = tree.reward[nodes[k]]
@@ -243,7 +252,7 @@ def judge(desk: Desk, calls: int, given_floor: float, tie_seed: int) -> None:
     if was_quiet and not is_quiet(search) and calls < place[LIMIT]:
         place[PHASE] = EXPLORING  # there is noise after all
         begin_round(search, calls)
-    elif place[PART] >= PARTS or asked == 0 or is_quiet(search) or calls >= place[LIMIT]:
+    elif place[PART] >= parts(search) or asked == 0 or is_quiet(search) or calls >= place[LIMIT]:
         place[PHASE] = FINISHED
 
 
