@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from random_trees import Counted
 
 import platypoos as pp
-from platypoos.graph import key_of
+from platypoos.models.keys import key_of
 from platypoos.planners.base import Task
 from platypoos.planners.thinking import Thinker
 from platypoos.simulator import never

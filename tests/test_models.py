@@ -66,6 +66,10 @@ def shares_its_state(shared):
             pp.ArrayModel(lambda s, a, r: (s + a.sum(), 0.0 * s, False), 3, 0.0),
             "row 0 of a batch",
         ),
+        (
+            pp.FunctionModel(lambda s, a, r: ([*s, a], 0.0, False), 2, [], key=lambda s: s),
+            "cannot be hashed",
+        ),
     ],
 )
 def test_the_check_finds_what_is_wrong(model, match):
@@ -73,6 +77,16 @@ def test_the_check_finds_what_is_wrong(model, match):
     assert not report.ok
     assert match in str(report)
     assert "not ready" in str(report)
+
+
+def test_the_check_tells_whether_states_can_be_shared():
+    def around(state, action, rng):
+        return [(state[0] + 1) % 5], 0.0, False
+
+    lists = pp.FunctionModel(around, 2, [0])
+    assert "states cannot be told apart" in str(pp.check_model(lists))
+    with_key = pp.FunctionModel(around, 2, [0], key=tuple)
+    assert "told apart: 95 steps led to one" in str(pp.check_model(with_key, steps=100))
 
 
 @numba.njit

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -13,7 +12,6 @@ from platypoos._jit import borrowed, jit, overload
 from platypoos.errors import InvalidArgument
 from platypoos.simulator_compiled import CompiledSimulator
 
-Key = Callable[[Any], Hashable]
 NONE = -1
 
 
@@ -47,37 +45,6 @@ def grown(graph: Graph, capacity: int, sim: Any, size: int) -> Graph:
         homes = np.flatnonzero(larger.home[:size] == np.arange(size))
         link_rows(larger, bits_of(sim), homes)
     return larger
-
-
-def key_of(model: Any, state: Any) -> Key | None:
-    """How to tell the states of a model apart; None if they cannot be.
-
-    The model's own ``key(state)`` if it has one (a state whose key is None meets no other),
-    else the state itself if it can be hashed, or the contents of an array.
-
-    >>> key_of(None, (1, 2))((1, 2))
-    (1, 2)
-    """
-    own = getattr(model, "key", None)
-    if callable(own):
-        return None if own(state) is None else own
-    if isinstance(state, np.ndarray | np.generic):
-        return None if np.asarray(state).dtype.hasobject else _contents
-    try:
-        hash(state)
-    except TypeError:
-        return None
-    return _itself
-
-
-def _contents(state: Any) -> Hashable:
-    return np.asarray(state).tobytes()
-
-
-def _itself(state: Any) -> Hashable:
-    if isinstance(state, np.ndarray):
-        return _contents(state)
-    return state  # type: ignore[no-any-return]
 
 
 def link(sim: Any, graph: Graph, nodes: NDArray[np.int64]) -> None:

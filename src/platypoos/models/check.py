@@ -16,6 +16,7 @@ from platypoos.errors import InvalidArgument, ModelError, PlatypoosError
 from platypoos.models.array import ArrayModel
 from platypoos.models.base import Access
 from platypoos.models.compiled import CompiledModel
+from platypoos.models.keys import key_of
 
 
 @dataclass(frozen=True)
@@ -46,7 +47,8 @@ def check_model(model: Any, *, steps: int = 200, seed: int = 0) -> ModelReport:
     is given alone; that all randomness comes from the generator it is given; that the same state
     and action lead to the same state (unless the model only has RESET access); that an array
     model treats the rows of a batch independently; and that a compiled kernel writes the whole
-    next state, and nothing else.
+    next state, and nothing else. Says whether states can be told apart, so that sequences that
+    meet can share their samples.
 
     Args:
         model: the model to check. Its initial state is copied, if it can be.
@@ -61,6 +63,7 @@ def check_model(model: Any, *, steps: int = 200, seed: int = 0) -> ModelReport:
       ok       states are left as they were
       ok       all randomness comes from rng
       ok       dynamics are deterministic
+      ok       states can be told apart: 179 steps led to one that was known
     """
     if steps < 1:
         raise InvalidArgument(f"steps must be at least 1, got {steps!r}")
@@ -110,6 +113,9 @@ class _Checker:
         model, rng = self.model, self.rng
         restore = access is Access.RESTORE
         state, at_start = self.copy(self.start), True
+        key = key_of(model, state)
+        known: set[Any] = set()
+        met = 0
         for _ in range(self.steps):
             action, seed = int(rng.integers(num_actions)), int(rng.integers(2**32))
             before = self.copy(state)
@@ -145,6 +151,13 @@ class _Checker:
                         f"dynamics are random: {remedy} {where}"
                     )
                     return
+                try:
+                    name = None if key is None else key(after)
+                    met += name in known
+                    known.add(name)
+                except TypeError as error:
+                    self.problems.append(f"the key of a state cannot be hashed: {error} {where}")
+                    return
             state, at_start = (self.copy(self.start), True) if terminated else (after, False)
         self.passed.append(f"{self.steps} steps: states, finite rewards, flags")
         if restore:
@@ -152,6 +165,10 @@ class _Checker:
                 "states are left as they were",
                 "all randomness comes from rng",
                 "dynamics are deterministic",
+                "states cannot be told apart, so sequences that meet share nothing: give the model "
+                "key(state)"
+                if key is None
+                else f"states can be told apart: {met} steps led to one that was known",
             ]
 
     def _some_states(self, num_actions: int) -> tuple[list[Any], NDArray[np.int64]]:

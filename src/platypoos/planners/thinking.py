@@ -11,8 +11,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from platypoos._jit import fast, handle
-from platypoos.graph import NONE, find_home, grown, key_of
+from platypoos.graph import NONE, find_home, grown
 from platypoos.models.compiled import CompiledModel
+from platypoos.models.keys import key_of
 from platypoos.planners.base import Task
 from platypoos.planners.graph_decision import (
     GAP,

@@ -9,8 +9,8 @@ from numpy.typing import NDArray
 
 from platypoos.checks import missing_from
 from platypoos.errors import InvalidArgument
-from platypoos.graph import key_of
 from platypoos.models.base import Access
+from platypoos.models.keys import key_of
 from platypoos.problems import Problem, Tabular
 
 LARGEST = 1_000_000
