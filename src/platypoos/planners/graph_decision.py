@@ -33,6 +33,7 @@ from platypoos.planners.graph_entries import (
     MADE,
     MET,
     PART,
+    PARTS,
     PATH_END,
     PHASE,
     REACH,
@@ -69,13 +70,13 @@ def explore_until(search: Search) -> int:
 
 
 @jitable
-def parts(search: Search) -> int:
-    """In so many parts it is made sure.
+def parts(search: Search, calls: int) -> int:
+    """In so many parts calls are spent to make sure.
 
     What they tell may make another sequence the best, which is then to be made sure of. In a tree
     with noise there are many that are better by luck.
     """
-    return 16 if is_noisy_tree(search) else 3
+    return min(16, max(3, calls // 16)) if is_noisy_tree(search) else 3
 
 
 @jit
@@ -105,6 +106,7 @@ def end_round(desk: Desk, calls: int, given_floor: float, tie_seed: int) -> None
         enough = h >= place[H_TREE] and left < max(made, after * search.num_actions)
     if idle or enough or left <= 0 or place[CUT]:
         place[PHASE], place[PART] = VALIDATING, 0
+        place[PARTS] = parts(search, place[LIMIT] - calls)
         return
     place[H_BEFORE], place[H_MAX] = h, max(int(after), h + 1 + h // 16)
     begin_round(search, calls)
@@ -178,8 +180,8 @@ def write_validation(desk: Desk, calls: int) -> None:
     left = place[LIMIT] - calls
     if is_quiet(search):  # another look for noise
         left = min(left, max(0, LOOKS - int(search.noise[REPEATS])))
-    elif place[PART] < parts(search) - 1:
-        left = min(left, max(1, left // (parts(search) - place[PART])))
+    elif place[PART] < place[PARTS] - 1:
+        left = min(left, max(1, left // (place[PARTS] - place[PART])))
     other = rival(search)
     place[STAMP] += 1
     count = follow(desk, place[ANSWER], 1.0, 0)
@@ -208,7 +210,7 @@ def write_validation(desk: Desk, calls: int) -> None:
             search.repeats[asked] = more
             given += more
             asked += 1
-    if asked > 0 and given < left and place[PART] >= parts(search) - 1:
+    if asked > 0 and given < left and place[PART] >= place[PARTS] - 1:
         search.repeats[min(heaviest, asked - 1)] += left - given
     for k in range(asked):
         search.before[k] = tree.reward[nodes[k]]
@@ -252,7 +254,7 @@ def judge(desk: Desk, calls: int, given_floor: float, tie_seed: int) -> None:
     if was_quiet and not is_quiet(search) and calls < place[LIMIT]:
         place[PHASE] = EXPLORING  # there is noise after all
         begin_round(search, calls)
-    elif place[PART] >= parts(search) or asked == 0 or is_quiet(search) or calls >= place[LIMIT]:
+    elif place[PART] >= place[PARTS] or asked == 0 or is_quiet(search) or calls >= place[LIMIT]:
         place[PHASE] = FINISHED
 
 

@@ -20,7 +20,7 @@ DONE, TREE_FULL, ENTRIES_FULL, PAUSED, FAILED, UNSIZED = range(6)
 """How a visit to the search ends. UNSIZED: H_TREE is asked for."""
 LAYER, START, SIZE, H_MAX, HOME, FRESH, OPENED, ASKED, STAMP, ROUND = range(10)
 LIMIT, BEGAN, MADE, CUT, PHASE, PART, AGREED, ANSWER, DEEPEST, REACH = range(10, 20)
-PATH_END, H_BEFORE, PENDING, FRONTIER, CLEARED, STATES, H_TREE, BEYOND = range(20, 28)
+PATH_END, H_BEFORE, PENDING, FRONTIER, CLEARED, STATES, H_TREE, BEYOND, PARTS = range(20, 29)
 """Entries of ``Search.place``: where the search is. STAMP counts, so that ``Search.stamp`` never
 has to be cleared. LIMIT and BEGAN are numbers of calls, MADE those made before the round; CUT
 tells that calls did not suffice; ANSWER was found AGREED times in a row; steps from REACH on
@@ -28,7 +28,7 @@ count less than NEGLIGIBLE. The recommended sequence ends in the node PATH_END o
 A request is PENDING when it was made and not yet taken in. The actions of STATES are known, those
 of FRONTIER states not. Unless CLEARED, what is there is of an earlier plan. H_TREE is the h_max
 that the published planner would have, 0 if it is not known yet. Unknown states are taken for the
-state BEYOND, or NONE."""
+state BEYOND, or NONE. It is made sure in PARTS, of which PART is under way."""
 EXPLORING, VALIDATING, FINISHED = 0, 1, 2
 """Values of ``Search.place[PHASE]``."""
 SQUARES, DEGREES, SAMPLES, REPEATS, KNOWN, SUM, SUM_SQUARES, SUM_INVERSE, ORIGIN, MET = range(10)
@@ -140,7 +140,7 @@ def make_search(room: int, capacity: int, num_actions: int, gamma: float) -> Sea
     power = powers(gamma)
     reach = min(len(power), 1 + horizon(gamma, NEGLIGIBLE))
     search = Search(
-        place=np.zeros(28, np.int64),
+        place=np.zeros(29, np.int64),
         noise=np.zeros(10),
         group_end=np.empty(MOST_LEVELS + 1, np.int64),
         result=np.zeros(6),

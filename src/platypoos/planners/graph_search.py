@@ -164,7 +164,7 @@ def open_layer(desk: Desk, calls: int, tie_seed: int) -> int:
     if share == 0 or start == size or h >= reach(search) or place[CUT]:
         return DONE
     if place[H_TREE] == 0 and is_noisy_tree(search):
-        return DONE  # now that it is known, a round of the right size is worth more
+        return DONE  # now that this is known, a round of the right size is worth more
     most = enough_evaluations(desk)
     weight = search.power[h] * search.power[h]
     weight *= 0.25 if meets(search) else h

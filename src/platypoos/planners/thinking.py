@@ -50,6 +50,7 @@ from platypoos.planners.graph_entries import (
     PHASE,
     SIZE,
     SQUARES,
+    START,
     TREE_FULL,
     UNSIZED,
     Desk,
@@ -190,7 +191,9 @@ class Thinker:
                 break
             if status == UNSIZED:
                 left = limit - sim.calls
-                place[H_TREE] = tree_round(left, self.task.num_actions, self.discount, clocked)
+                size = tree_round(left, self.task.num_actions, self.discount, clocked)
+                place[H_TREE], place[H_MAX] = size, min(place[H_MAX], size - 1)
+                place[START] = place[SIZE]  # this round has nothing more to open
             if status == PAUSED:
                 quick = time.perf_counter() - entered < glance
                 stay = 2 * stay if quick else max(1, stay // 2)
