@@ -167,7 +167,10 @@ def open_layer(desk: Desk, calls: int, tie_seed: int) -> int:
         return DONE  # now that this is known, a round of the right size is worth more
     most = enough_evaluations(desk)
     weight = search.power[h] * search.power[h]
-    weight *= 0.25 if meets(search) else h
+    if meets(search):
+        weight *= 0.25
+    elif not is_quiet(search):
+        weight *= h
     node_of, value, home_of, flags = entries.node, entries.value, graph.home, tree.flags
     opened_in, stamp, best = search.opened_in, search.stamp, search.best
     keys, pool = search.keys, search.pool

@@ -188,9 +188,14 @@ def improve(desk: Desk, count: int, rest: float, tie_seed: int, only_new: bool) 
                 continue
             other = worth(search, all_values, node, rest)
             lead = other - value
-            if best == NONE or lead > 1e-12 * (abs(other) + abs(value)):
+            rounding = 1e-12 * (abs(other) + abs(value))
+            if best == NONE or lead > rounding:
                 best, value = node, other
-            elif before == NONE and lead == 0.0 and ticket(tie_seed, node) > ticket(tie_seed, best):
+            elif (
+                before == NONE
+                and lead >= -rounding
+                and ticket(tie_seed, node) > ticket(tie_seed, best)
+            ):
                 best = node
         changed += best != before
         choice[home] = best
