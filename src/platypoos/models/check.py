@@ -153,7 +153,7 @@ class _Checker:
                     return
                 try:
                     name = None if key is None else key(after)
-                    met += name in known
+                    met += name is not None and name in known
                     known.add(name)
                 except TypeError as error:
                     self.problems.append(f"the key of a state cannot be hashed: {error} {where}")

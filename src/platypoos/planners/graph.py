@@ -57,7 +57,8 @@ class GraphPlaTyPOOS(Planner):
           nothing meets and there is noise, and where episodes end; or if sequences meet there, at
           the mean of all rewards.
         - A fifth of the calls, if there is noise, tell the best first action from the best
-          other one, in 3 parts, or 16 if nothing meets: after each, what is known is solved again.
+          other one, in 3 parts, or up to 16 if nothing meets: after each, what is known is
+          solved again.
 
     Args:
         discount: γ, in [0, 1).
