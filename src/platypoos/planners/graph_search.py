@@ -71,7 +71,7 @@ from platypoos.simulator_compiled import patient_driver
 from platypoos.tree import NODE_BITS, TERMINAL, ticket
 
 PATIENCE = 10.0
-"""Seconds to interpret compiled functions before they are compiled, which takes twice as long."""
+"""Seconds to interpret compiled functions before they are compiled, which takes longer still."""
 NEW = np.uint64(1 << 63)
 TAKEN = -2
 """In place of a state's best entry: it is opened in this layer."""
@@ -115,10 +115,10 @@ def advance(desk: Desk, calls: int, given_floor: float, tie_seed: int) -> int:
             else:
                 judge(desk, calls, given_floor, tie_seed)
         if place[PHASE] == EXPLORING:
+            if place[LAYER] > 0 and place[H_TREE] == 0 and is_noisy_tree(search):
+                return UNSIZED  # now that this is known, a round of the right size is worth more
             status = open_layer(desk, calls, tie_seed)
             if status == DONE:
-                if place[H_TREE] == 0 and is_noisy_tree(search):
-                    return UNSIZED
                 end_round(desk, calls, given_floor, tie_seed)
                 continue
             if status != PAUSED:
@@ -163,8 +163,6 @@ def open_layer(desk: Desk, calls: int, tie_seed: int) -> int:
     share = h_max // h
     if share == 0 or start == size or h >= reach(search) or place[CUT]:
         return DONE
-    if place[H_TREE] == 0 and is_noisy_tree(search):
-        return DONE  # now that this is known, a round of the right size is worth more
     most = enough_evaluations(desk)
     weight = search.power[h] * search.power[h]
     if meets(search):
