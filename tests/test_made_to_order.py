@@ -32,10 +32,11 @@ def test_what_is_made_to_order_is_measured(actions, kappa, rho, gamma):
     )
 
 
+@pytest.mark.parametrize("horizon", [None, 3, 6])
 @pytest.mark.parametrize("kappa", [1.0, 1.5, 2.7, 3.0])
-def test_forms_and_values_of_a_problem_made_to_order(kappa):
+def test_forms_and_values_of_a_problem_made_to_order(kappa, horizon):
     problem = pp.problems.MadeToOrder(
-        kappa=kappa, rho=0.6, depth=3, num_actions=3, discount=0.8, seed=5
+        kappa=kappa, rho=0.6, depth=3, num_actions=3, discount=0.8, seed=5, horizon=horizon
     )
     forms = problem.array(), problem.compiled()
     rng = np.random.default_rng(0)
@@ -54,6 +55,8 @@ def test_forms_and_values_of_a_problem_made_to_order(kappa):
             assert value == pytest.approx(reward + discount * rest, rel=1e-12)
         if not over:
             states.append(after)
+        if after[0] == horizon:
+            assert over
     assert problem.num_good(0) >= 2
     values = np.sort(problem.action_values(problem.initial_state, 0.8))
     assert values[-1] - values[-2] == pytest.approx(problem.gap)
@@ -70,6 +73,8 @@ def test_forms_and_values_of_a_problem_made_to_order(kappa):
         ({"rho": 0.96}, "rho must be at most the discount 0.95, got 0.96"),
         ({"nu": 0.0}, "nu must be a finite number above 0"),
         ({"depth": 0}, "depth must be a whole number of at least 1"),
+        ({"depth": 5, "horizon": 4}, "horizon must be at least the depth 5 of the secret, got 4"),
+        ({"horizon": 0}, "horizon must be a whole number of at least 1"),
         ({"num_actions": 1}, "num_actions must be at least 2, got 1"),
         ({"noise": -1.0}, "noise must be"),
         ({"discount": 1.0}, "discount must be"),

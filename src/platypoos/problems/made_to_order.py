@@ -43,6 +43,8 @@ class MadeToOrder(Problem):
         num_actions: K.
         discount: γ, the discount for which ρ and ν are as asked for.
         seed: which sequence is the secret one.
+        horizon: episodes end after so many steps; None for never. All that would be left then is
+            worth ½νρ^horizon, and a tree that ends is much smaller than one that does not.
 
     States are (t, kind): the step, and whether the sequence so far is the secret one (2), another
     good one (1), or has ended (0).
@@ -63,6 +65,7 @@ class MadeToOrder(Problem):
     num_actions: int = 2
     discount: float = 0.95
     seed: int = 0
+    horizon: int | None = None
 
     initial_state = (0, SECRET)
     reward_floor = 0.0
@@ -86,6 +89,11 @@ class MadeToOrder(Problem):
         check_number("noise", self.noise, least=0.0)
         check_count("depth", self.depth)
         check_seed(self.seed)
+        if self.horizon is not None and check_count("horizon", self.horizon) < self.depth:
+            raise InvalidArgument(
+                f"horizon must be at least the depth {self.depth} of the secret, got "
+                f"{self.horizon!r}"
+            )
 
     @property
     def gap(self) -> float:
@@ -114,12 +122,13 @@ class MadeToOrder(Problem):
         place = (action + shift(t, self.seed)) % self.num_actions
         if kind == DEAD or place >= self.num_good(t):
             return (t + 1, DEAD), 0.0
-        reward = self._good_reward(t)
+        reward, after = self._good_reward(t), GOOD
         if kind == SECRET and place == 0:
             if t == self.depth - 1:
-                return (t + 1, GOOD), reward + self._secret_reward()
-            return (t + 1, SECRET), reward
-        return (t + 1, GOOD), reward
+                reward += self._secret_reward()
+            else:
+                after = SECRET
+        return (t + 1, DEAD if t + 1 == self.horizon else after), reward
 
     def step(self, state: Any, action: int, rng: np.random.Generator) -> Transition:
         """Go on, or end."""
@@ -137,7 +146,10 @@ class MadeToOrder(Problem):
         t, kind = state
         if kind == DEAD:
             return 0.0
-        value = self._good_reward(t) / (1 - discount * self.rho / self.discount)
+        ratio = discount * self.rho / self.discount
+        value = self._good_reward(t) / (1 - ratio)
+        if self.horizon is not None:
+            value *= 1 - ratio ** (self.horizon - t)
         if kind == SECRET:
             value += discount ** (self.depth - 1 - t) * self._secret_reward()
         return value
@@ -172,7 +184,8 @@ class MadeToOrder(Problem):
 
     def compiled(self) -> CompiledModel:
         """States are [t, kind]."""
-        whole = (self.num_actions, int(self.kappa), self.depth, self.seed)
+        last = -1 if self.horizon is None else self.horizon - 1
+        whole = (self.num_actions, int(self.kappa), self.depth, self.seed, last)
         numbers = (
             self.noise, self._good_reward(0), self._secret_reward(), self.rho / self.discount,
             self._share,
@@ -218,6 +231,8 @@ def made_to_order_kernel(state: Any, action: Any, params: Any, rng: Any, next_st
                 reward += numbers[2]
             else:
                 next_state[1] = SECRET
+        if t == whole[4]:
+            next_state[1] = DEAD
     if numbers[0] > 0.0:
         reward += rng.uniform(-numbers[0], numbers[0])
     return reward, next_state[1] == DEAD

@@ -7,10 +7,12 @@ import dataclasses
 import inspect
 import json
 import math
+import os
 import sys
 from pathlib import Path
 from typing import Any
 
+from platypoos.checks import check_count
 from platypoos.errors import InvalidArgument
 from platypoos.experiments.commands import choice_of
 from platypoos.experiments.spec import PROBLEMS, Choice, make
@@ -68,6 +70,10 @@ def add_theory_command(commands: Any) -> None:
         "--out", type=Path, default=Path("docs/results/theory"),
         help="directory of --reproduce (%(default)s)",
     )  # fmt: skip
+    one.add_argument(
+        "--workers", type=int, default=os.cpu_count() or 1,
+        help="processes of --reproduce (all cores)",
+    )  # fmt: skip
     one.set_defaults(run=_theory)
 
 
@@ -75,7 +81,7 @@ def _theory(args: argparse.Namespace) -> int:
     if args.reproduce:
         if args.problem is not None:
             raise InvalidArgument("--reproduce has its own problems; leave out PROBLEM")
-        return reproduce(args.out, quiet=args.quiet)
+        return reproduce(args.out, workers=args.workers, quiet=args.quiet)
     if args.problem is None:
         raise InvalidArgument("name a PROBLEM, such as garnet, or pass --reproduce")
     choice = choice_of(args.problem)
@@ -206,7 +212,7 @@ def _figure(choice: Choice, problem: Any, h: Hardness, args: argparse.Namespace)
     return status
 
 
-def reproduce(out: Path, *, quiet: bool = False) -> int:
+def reproduce(out: Path, *, workers: int = 1, quiet: bool = False) -> int:
     """Measure what is missing of docs/results/theory; write its figures and tables."""
     from platypoos.theory.figures import result_figures
     from platypoos.theory.measure import Notebook
@@ -215,7 +221,7 @@ def reproduce(out: Path, *, quiet: bool = False) -> int:
 
     status = 0
     try:
-        measure_all(out, quiet=quiet)
+        measure_all(out, workers=check_count("workers", workers), quiet=quiet)
     except KeyboardInterrupt:
         print(
             "platypoos: interrupted; what is done is kept, run the same command to go on",

@@ -19,24 +19,28 @@ from platypoos.theory.measure import Point
 from platypoos.theory.rows import Row
 from platypoos.theory.studies import (
     NOISES,
+    high_noise_by_b,
     large_with_noise,
     large_without_noise,
     one_problem_with_noise,
 )
 
+CALLS = "calls of the simulator, N"
 COLOURS = ("#5b3a1e", "#d1642b", "#2b7bba", "#3a8f4d", "#8a5aa8", "#777777")
 
 
-def new_figure(columns: int) -> Any:
-    """A figure with some panels side by side."""
+def new_figure(panels: int) -> Any:
+    """A figure with some panels side by side, in rows of five at most."""
     try:
         from matplotlib.figure import Figure
     except ImportError as error:
         raise InvalidArgument(
             "figures need Matplotlib: pip install 'platypoos[experiments]'"
         ) from error
-    figure = Figure(figsize=(5.0 * columns, 3.8), layout="constrained")
-    return figure, [figure.add_subplot(1, columns, i + 1) for i in range(columns)]
+    rows = math.ceil(panels / 5)
+    columns = math.ceil(panels / rows)
+    figure = Figure(figsize=(5.0 * columns, 3.8 * rows), layout="constrained")
+    return figure, [figure.add_subplot(rows, columns, i + 1) for i in range(panels)]
 
 
 def save(figure: Any, path: Path) -> Path:
@@ -49,11 +53,18 @@ def save(figure: Any, path: Path) -> Path:
     return path
 
 
-def draw_points(axes: Any, points: Sequence[Point], colour: str, label: str) -> None:
-    """Measured regrets; triangles at the bottom are those that are 0."""
+def draw_points(
+    axes: Any,
+    points: Sequence[Point],
+    colour: str,
+    label: str,
+    places: Sequence[float] | None = None,
+) -> None:
+    """Measured regrets by their budgets or other places; triangles at the bottom are zeros."""
+    along = places or [point.budget for point in points]
     seen = [point for point in points if point.regret > 0]
     axes.errorbar(
-        [point.budget for point in seen],
+        [place for place, point in zip(along, points, strict=True) if point.regret > 0],
         [point.regret for point in seen],
         yerr=[min(1.96 * point.error, 0.9 * point.regret) for point in seen],
         color=colour,
@@ -62,17 +73,17 @@ def draw_points(axes: Any, points: Sequence[Point], colour: str, label: str) -> 
         linewidth=1.2,
         label=label,
     )
-    zero = [point.budget for point in points if point.regret == 0]
+    zero = [place for place, point in zip(along, points, strict=True) if point.regret == 0]
     if zero:
         axes.plot(zero, [0.03] * len(zero), "v", color=colour, transform=axes.get_xaxis_transform())
 
 
-def decorate(axes: Any, title: str) -> None:
+def decorate(axes: Any, title: str, along: str = CALLS) -> None:
     """Scales, names and a legend."""
     axes.set_xscale("log")
     axes.set_yscale("log")
     axes.set_title(title, fontsize=10)
-    axes.set_xlabel("calls of the simulator, N")
+    axes.set_xlabel(along)
     axes.set_ylabel("simple regret")
     axes.grid(alpha=0.3)
     axes.legend(fontsize=7, framealpha=0.5)
@@ -98,11 +109,12 @@ def predicted_and_measured(
 
 def draw_row(axes: Any, row: Row, colour: str, label: str) -> None:
     """A study: points, the bound, and the promised fall through the first point."""
-    draw_points(axes, row.points, colour, label)
     budgets = [point.budget for point in row.points]
+    places = [row.scale(promise) for promise in row.promises]
+    draw_points(axes, row.points, colour, label, places)
     if row.promises[0].bound is not None:
         bounds = [promise.bound for promise in row.promises]
-        axes.plot(budgets, bounds, ":", color=colour, label="its bound")
+        axes.plot(places, bounds, ":", color=colour, label="its bound")
     planner = row.study.planner
     if row.study.in_one_run and isinstance(planner, LayeredPlanner):
         expected = [expected_regret(row.study.problem, planner, budget) for budget in budgets]
@@ -114,16 +126,17 @@ def draw_row(axes: Any, row: Row, colour: str, label: str) -> None:
             first.regret * math.exp(((p.depth or 0) - (promise.depth or 0)) * log_rho)
             for p in row.promises
         ]
-        axes.plot(budgets, fall, "--", color=colour, alpha=0.6, label="promised: νρ^h")
-        power = [first.regret * (n / first.budget) ** -row.promises[-1].exponent for n in budgets]
-        axes.plot(budgets, power, "-.", color=COLOURS[1], label="without logarithms")
-        if row.study.problem.noise:
+        axes.plot(places, fall, "--", color=colour, alpha=0.6, label="promised: νρ^h")
+        ratios = [place / row.scale(promise) for place in places]
+        power = [first.regret * ratio ** -row.promises[-1].exponent for ratio in ratios]
+        axes.plot(places, power, "-.", color=COLOURS[1], label="without logarithms")
+        if promise.noise:
             start = row.sharper_depth(promise)
             fall = [
                 first.regret * math.exp((row.sharper_depth(p) - start) * log_rho)
                 for p in row.promises
             ]
-            axes.plot(budgets, fall, "--", color=COLOURS[2], label="promised, if g were 1")
+            axes.plot(places, fall, "--", color=COLOURS[2], label="promised, if g were 1")
 
 
 def result_figures(out: Path, found: Sequence[Row]) -> list[Path]:
@@ -138,6 +151,7 @@ def result_figures(out: Path, found: Sequence[Row]) -> list[Path]:
             *(study.name for study in one_problem_with_noise()),
         ],
         "high-noise-large.png": [study.name for study in large_with_noise()],
+        "high-noise-by-b.png": [study.name for study in high_noise_by_b()],
     }
     for name, wanted in panels.items():
         shown = [by_name[key] for key in wanted if key in by_name]
@@ -145,7 +159,8 @@ def result_figures(out: Path, found: Sequence[Row]) -> list[Path]:
             figure, several = new_figure(len(shown))
             for axes, row in zip(several, shown, strict=True):
                 draw_row(axes, row, COLOURS[0], "measured")
-                decorate(axes, f"{row.study.name}: {row.promises[-1].rate}")
+                along = "calls by noise squared, N/b²" if row.study.noises else CALLS
+                decorate(axes, f"{row.study.name}: {row.promises[-1].rate}", along)
             paths.append(save(figure, out / name))
     chains = [row for name, row in by_name.items() if name.startswith("chain, ")]
     if chains:
@@ -203,7 +218,7 @@ def regimes_figure(path: Path) -> Path:
         axes.pcolormesh(budgets, noises, grid, cmap=colours, vmin=-0.5, vmax=4.5, rasterized=True)
         axes.set_xscale("log")
         axes.set_yscale("log")
-        axes.set_xlabel("calls of the simulator, N")
+        axes.set_xlabel(CALLS)
         axes.set_ylabel("noise b")
         axes.set_title(f"κ = {kappa:g}, ρ = γ = 0.8: γ²κ = {0.64 * kappa:.2g}", fontsize=10)
         for number in sorted({number for line in grid for number in line}):

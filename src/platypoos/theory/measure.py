@@ -77,7 +77,7 @@ def worst_regret(
     worst = Point(budget, 0.0, 0.0, runs, 0, None)
     missed = 1 - 1 / problem.num_good(0)  # how often a guess is wrong
     secret = 1
-    while True:
+    while problem.horizon is None or secret <= problem.horizon:
         one = replace(problem, depth=secret)
         if missed * one.gap <= worst.regret or one.gap < FINE * problem.nu:
             return worst
@@ -86,6 +86,7 @@ def worst_regret(
             found = replace(mean_regret(one, planner, budget, runs, access), secret=secret)
             worst = max(worst, found, key=lambda point: point.regret)
         secret = max(secret + 1, math.ceil(1.02 * secret))
+    return worst
 
 
 def worst_regret_in_one_run(
@@ -157,6 +158,9 @@ class Notebook:
                 row = json.loads(line)
                 name = row.pop("name")
                 self.points[name, row["budget"]] = Point(**row)
+
+    def __contains__(self, name_and_budget: object) -> bool:
+        return name_and_budget in self.points
 
     def add(self, name: str, point: Point) -> None:
         """Keep a point, on disk at once."""

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor, as_completed
 from dataclasses import dataclass, replace
+from multiprocessing import get_context
 from pathlib import Path
 
 from platypoos.models.base import Access
@@ -11,7 +13,7 @@ from platypoos.planners import OLOP, Planner, PlaTyPOOS, SequOOL
 from platypoos.planners.layered import LayeredPlanner
 from platypoos.problems import MadeToOrder
 from platypoos.progress import progress_bar
-from platypoos.theory.bounds import Bound, bound
+from platypoos.theory.bounds import HIGH, Bound, bound
 from platypoos.theory.expected import h_max_of
 from platypoos.theory.hardness import known_hardness
 from platypoos.theory.measure import (
@@ -25,6 +27,8 @@ from platypoos.theory.measure import (
 RESET = Access.RESET
 CALLS = 20_000_000
 NOISES = (1.0, 0.1, 0.001, 1e-6, 0.0)
+HORIZON = 60
+"""Where trees end in the studies that could not be run else: nothing of their regret is there."""
 
 
 @dataclass(frozen=True)
@@ -40,6 +44,16 @@ class Study:
     access: Access = Access.RESTORE
     one_problem: bool = False
     """Whether the secret stays where it is: the worst problem of the smallest budget."""
+    noises: Sequence[float] = ()
+    """If there are any, the noise goes through these instead of the problem's own."""
+
+    @property
+    def parts(self) -> list[Study]:
+        """The study of each noise, if it goes through several."""
+        return [
+            replace(self, problem=replace(self.problem, noise=noise), noises=())
+            for noise in self.noises
+        ] or [self]
 
     @property
     def key(self) -> str:
@@ -120,6 +134,7 @@ def studies() -> list[Study]:
         Study("γ²κ > 1, high noise", many, PlaTyPOOS(0.75), decades(3, 6, 3), (80, 400)),
         *one_problem_with_noise(),
         *large_with_noise(),
+        *high_noise_by_b(),
         *lower_noise(),
     ]
 
@@ -159,16 +174,20 @@ def one_problem_with_noise() -> list[Study]:
 def large_with_noise() -> list[Study]:
     """The two columns of Table 1 with high noise; for κ = 2 it is just high enough.
 
-    The first two go on where the smaller budgets end. For ρ = γ the promise is that without noise,
-    which the schedule of the second one keeps by itself.
+    Those with κ = 1 and with ρ = γ go on where the smaller budgets end. In those with a horizon
+    noise is small beside ν, so that n/b² is large and its logarithms matter less.
     """
     one = MadeToOrder(kappa=1.0, rho=0.7, discount=0.7, noise=1.0)
     two = MadeToOrder(kappa=2.0, rho=0.75, discount=0.75, noise=0.1)
     few = MadeToOrder(kappa=2.0, rho=0.5, discount=0.7, noise=0.02)
     steep = MadeToOrder(kappa=2.0, rho=0.2, discount=0.7, noise=0.0005)
     many = MadeToOrder(kappa=2.0, rho=0.5, discount=0.9, noise=0.02)
+    deep = MadeToOrder(kappa=1.3, rho=0.5, discount=0.95, noise=0.01, horizon=HORIZON)
+    deep_steep = MadeToOrder(kappa=1.5, rho=0.2, discount=0.95, noise=0.001, horizon=HORIZON)
     kinds = [
         ("γ²κ ≤ 1, κ = 1", one, decades(6, 9, 2), (200, 200)),
+        ("γ²κ > 1, κ = 1.3", deep, decades(6, 9, 3), (200, 200)),
+        ("γ²κ > 1, κ = 1.5, ρ = 0.2", deep_steep, decades(6, 9, 3), (200, 200)),
         ("γ²κ > 1, κ = 2, ρ = γ", two, decades(6, 8, 2), (200, 200)),
         ("γ²κ ≤ 1, κ = 2", few, decades(5, 7, 4), (60, 60)),
         ("γ²κ ≤ 1, κ = 2, ρ = 0.2", steep, decades(5, 7, 4), (60, 60)),
@@ -184,6 +203,49 @@ def large_with_noise() -> list[Study]:
         )
         for name, problem, budgets, runs in kinds
     ]
+
+
+def high_noise_by_b() -> list[Study]:
+    """Less and less noise with 10^7 calls, as long as Table 1 calls it high.
+
+    The promise is a power of n/b², so that b shows it as well as n, and over more decades: the
+    logarithms of n, which are most of what the promise leaves out, stay the same.
+    """
+    kinds = [  # K, κ, ρ, γ
+        (2, 1.0, 0.7, 0.7),
+        (2, 1.5, 0.5, 0.8),
+        (2, 2.0, 0.5, 0.7),
+        (2, 1.3, 0.5, 0.95),
+        (2, 1.5, 0.5, 0.9),
+        (2, 2.0, 0.5, 0.9),
+        (2, 2.0, 0.2, 0.9),
+        (3, 3.0, 0.5, 0.9),
+        (2, 2.0, 0.75, 0.75),
+    ]
+    found = []
+    for num_actions, kappa, rho, gamma in kinds:
+        problem = MadeToOrder(
+            kappa=kappa, rho=rho, num_actions=num_actions, discount=gamma, horizon=HORIZON
+        )
+        found.append(
+            Study(
+                f"γ²κ = {gamma * gamma * kappa:.2f}, ρ = {rho:g}",
+                problem,
+                PlaTyPOOS(gamma, budget_use="paper"),
+                [10**7],
+                (200, 200),
+                noises=high_noises(problem, 10**7),
+            )
+        )
+    return found
+
+
+def high_noises(problem: MadeToOrder, budget: int) -> list[float]:
+    """Noise from 1 down, a quarter of a decade at a time, as long as Table 1 calls it high."""
+    hardness, found = known_hardness(problem), [1.0]
+    while bound(hardness, budget=budget, noise=found[-1]).regime == HIGH:
+        found.append(10 ** (-len(found) / 4))
+    return found[:-1]
 
 
 def lower_noise() -> list[Study]:
@@ -202,13 +264,33 @@ def lower_noise() -> list[Study]:
     return found
 
 
-def measure_all(out: Path, *, quiet: bool = False) -> Notebook:
+def measure_all(out: Path, *, workers: int = 1, quiet: bool = False) -> Notebook:
     """Measure what is missing; every point is written as it comes."""
     notebook = Notebook(out / "points.jsonl")
-    wanted = [(study, budget) for study in studies() for budget in study.budgets]
-    with progress_bar(len(wanted), "point", quiet=quiet) as bar:
-        for study, budget in wanted:
-            if (study.key, budget) not in notebook.points:
-                notebook.add(study.key, study.measure(budget))
+    wanted = [
+        (part, budget) for study in studies() for part in study.parts for budget in part.budgets
+    ]
+    missing = [(part, budget) for part, budget in wanted if (part.key, budget) not in notebook]
+    done = len(wanted) - len(missing)
+    with progress_bar(len(wanted), "point", already=done, quiet=quiet) as bar:
+        for study, point in _measured(missing, workers):
+            notebook.add(study.key, point)
             bar.update(1)
     return notebook
+
+
+def _measured(wanted: list[tuple[Study, int]], workers: int) -> Iterator[tuple[Study, Point]]:
+    """Points as they are done; they do not depend on the number of workers."""
+    if workers == 1:
+        for study, budget in wanted:
+            yield study, study.measure(budget)
+        return
+    pool = ProcessPoolExecutor(workers, mp_context=get_context("spawn"))
+    try:
+        # Large budgets first, so that no core waits at the end.
+        longest = sorted(wanted, key=lambda one: -one[1])
+        under_way = {pool.submit(study.measure, budget): study for study, budget in longest}
+        for future in as_completed(under_way):
+            yield under_way[future], future.result()
+    finally:
+        pool.shutdown(wait=False, cancel_futures=True)
