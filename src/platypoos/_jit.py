@@ -352,17 +352,18 @@ def _type_of_borrowed(_context: Any) -> Any:
 
 @lower_builtin(borrowed, nbtypes.Any)  # type: ignore[untyped-decorator]
 def _borrow(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-    result = args[0]
     if isinstance(signature.args[0], HandleType):
-        return result
-    for i, kind in enumerate(signature.args[0].types):
-        item = _uncounted(context, builder, kind, builder.extract_value(result, i))
-        result = builder.insert_value(result, item, i)
-    return result
+        return args[0]
+    return _uncounted(context, builder, signature.args[0], args[0])
 
 
 def _uncounted(context: Any, builder: Any, kind: Any, value: Any) -> Any:
-    """Let an array forget who counts its references."""
+    """Let an array, or those of a tuple, forget who counts their references."""
+    if isinstance(kind, nbtypes.BaseTuple):
+        for i, of_item in enumerate(kind.types):
+            item = _uncounted(context, builder, of_item, builder.extract_value(value, i))
+            value = builder.insert_value(value, item, i)
+        return value
     if not isinstance(kind, nbtypes.Array):
         context.nrt.incref(builder, kind, value)  # counted as usual
         return value
