@@ -359,7 +359,7 @@ def _borrow(context: Any, builder: Any, signature: Any, args: Any) -> Any:
 
 def _uncounted(context: Any, builder: Any, kind: Any, value: Any) -> Any:
     """Let an array, or those of a tuple, forget who counts their references."""
-    if isinstance(kind, nbtypes.BaseTuple):
+    if isinstance(kind, numba.types.BaseTuple):
         for i, of_item in enumerate(kind.types):
             item = _uncounted(context, builder, of_item, builder.extract_value(value, i))
             value = builder.insert_value(value, item, i)

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import signal
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from dataclasses import dataclass, replace
-from multiprocessing import get_context
+from multiprocessing import active_children, get_context
 from pathlib import Path
 
 from platypoos.models.base import Access
@@ -285,12 +286,18 @@ def _measured(wanted: list[tuple[Study, int]], workers: int) -> Iterator[tuple[S
         for study, budget in wanted:
             yield study, study.measure(budget)
         return
-    pool = ProcessPoolExecutor(workers, mp_context=get_context("spawn"))
+    others = set(active_children())
+    ignore = (signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is ours to answer
+    pool = ProcessPoolExecutor(workers, get_context("spawn"), signal.signal, ignore)
     try:
         # Large budgets first, so that no core waits at the end.
         longest = sorted(wanted, key=lambda one: -one[1])
         under_way = {pool.submit(study.measure, budget): study for study, budget in longest}
         for future in as_completed(under_way):
             yield under_way[future], future.result()
+    except BaseException:
+        for process in set(active_children()) - others:  # a point can take a quarter of an hour
+            process.terminate()
+        raise
     finally:
         pool.shutdown(wait=False, cancel_futures=True)
