@@ -10,7 +10,11 @@ import itertools
 import json
 import math
 import re
+import signal
+import threading
+import time
 from dataclasses import replace
+from multiprocessing import active_children
 from pathlib import Path
 
 import pytest
@@ -330,6 +334,30 @@ def test_workers_change_no_point(tmp_path, monkeypatch):
     assert len(alone.points) == 4
     assert alone.points == together.points
     assert Notebook(tmp_path / "2" / "points.jsonl").points == alone.points
+
+
+def test_ctrl_c_ends_the_workers_and_keeps_what_is_done(tmp_path, monkeypatch):
+    """One of two points is done at once, the other would take minutes."""
+    noisy = replace(CHAIN, noise=1.0)
+    long = Study("long", noisy, pp.PlaTyPOOS(0.8), [10_000], (10**8, 10**8))
+    short = Study("short", CHAIN, pp.PlaTyPOOS(0.8), [200], (2, 2))
+    monkeypatch.setattr(studies, "studies", lambda: [short, long])
+    before = set(active_children())
+    add = Notebook.add
+
+    def add_and_interrupt(notebook, name, point):
+        add(notebook, name, point)
+        main = threading.main_thread().ident
+        threading.Timer(0.5, signal.pthread_kill, [main, signal.SIGINT]).start()
+
+    monkeypatch.setattr(Notebook, "add", add_and_interrupt)
+    with pytest.raises(KeyboardInterrupt):
+        studies.measure_all(tmp_path, workers=2, quiet=True)
+    deadline = time.monotonic() + 20
+    while set(active_children()) - before and time.monotonic() < deadline:
+        time.sleep(0.05)
+    assert set(active_children()) == before
+    assert list(Notebook(tmp_path / "points.jsonl").points) == [(short.key, 200)]
 
 
 def test_the_results_are_made_by_one_command(capsys, tmp_path, monkeypatch):
