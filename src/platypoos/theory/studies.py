@@ -187,7 +187,7 @@ def large_with_noise() -> list[Study]:
     deep_steep = MadeToOrder(kappa=1.5, rho=0.2, discount=0.95, noise=0.001, horizon=HORIZON)
     kinds = [
         ("γ²κ ≤ 1, κ = 1", one, decades(6, 9, 2), (200, 200)),
-        ("γ²κ > 1, κ = 1.3", deep, decades(6, 9, 3), (200, 200)),
+        ("γ²κ > 1, κ = 1.3", deep, decades(6, 9, 3), (800, 800)),
         ("γ²κ > 1, κ = 1.5, ρ = 0.2", deep_steep, decades(6, 9, 3), (200, 200)),
         ("γ²κ > 1, κ = 2, ρ = γ", two, decades(6, 8, 2), (200, 200)),
         ("γ²κ ≤ 1, κ = 2", few, decades(5, 7, 4), (60, 60)),
