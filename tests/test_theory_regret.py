@@ -373,7 +373,9 @@ def test_the_results_are_made_by_one_command(capsys, tmp_path, monkeypatch):
         if study.name in {"chain, SequOOL", "1 < κ < K, SequOOL", "γ²κ ≤ 1, high noise"}
         or study.name.startswith("b = 1,")
     ]
-    assert len(small) == 5
+    sweep = next(study for study in studies.studies() if study.noises and study.problem.kappa > 1)
+    small.append(replace(sweep, budgets=[1_000], noises=(1.0, 0.3, 0.1), runs=(4, 4)))
+    assert len(small) == 6
     monkeypatch.setattr(studies, "studies", lambda: small)
     monkeypatch.setattr("platypoos.theory.rows.studies", lambda: small)
     monkeypatch.setattr("platypoos.theory.rows.LARGER", decades(3, 5, 1))
@@ -384,7 +386,7 @@ def test_the_results_are_made_by_one_command(capsys, tmp_path, monkeypatch):
         if len(measured) == 7:
             measured.append(None)
             raise KeyboardInterrupt
-        measured.append((self.name, budget))
+        measured.append((self.key, budget))
         return measure(self, budget)
 
     monkeypatch.setattr(Study, "measure", counted)
@@ -398,7 +400,9 @@ def test_the_results_are_made_by_one_command(capsys, tmp_path, monkeypatch):
     page = (tmp_path / "README.md").read_text()
     assert "| chain, SequOOL | 2, 1, 0.8, 0.8, 0 | 100 – 1,000 | ρ^n with ρ = 0.8 |" in page
     assert "no measured regret exceeds its bound" in page
-    for name in ("counts", "regimes", "reset", "high-noise", "less-noise", "noiseless"):
+    assert re.search(r"\| 0.96 \| 2, 1.5, 0.5, 0.8 \| 1 – 0.1 \| \d", page)
+    for name in ("counts", "regimes", "reset", "high-noise", "less-noise", "noiseless",
+                 "high-noise-by-b"):  # fmt: skip
         assert (tmp_path / f"{name}.png").read_bytes().startswith(b"\x89PNG")
     found = rows(studies.measure_all(tmp_path, quiet=True))
     assert len(found) == len(small)

@@ -65,8 +65,9 @@ class Study:
     @property
     def in_one_run(self) -> bool:
         """Whether one run tells of all secrets (for κ = 1 each is run: it is cheap)."""
-        few = self.problem.noise or self.problem.kappa == 1
-        return not few and isinstance(self.planner, LayeredPlanner)
+        noisy = self.problem.noise or self.noises
+        many = not noisy and self.problem.kappa > 1
+        return many and isinstance(self.planner, LayeredPlanner)
 
     def promise(self, budget: int) -> Bound:
         """What the theory promises, with the planner's own h_max."""
