@@ -361,7 +361,7 @@ def test_ctrl_c_ends_the_workers_and_keeps_what_is_done(tmp_path, monkeypatch):
     deadline = time.monotonic() + 20
     while set(active_children()) - before and time.monotonic() < deadline:
         time.sleep(0.05)
-    assert set(active_children()) == before
+    assert not set(active_children()) - before
     assert list(Notebook(tmp_path / "points.jsonl").points) == [(short.key, 200)]
 
 

@@ -238,7 +238,7 @@ def _asked_of(row: Row) -> list[tuple[str, str, bool]]:
     if row.study.problem.noise:
         for base, ratio in ratios.items():
             what = f"the exponent in {base} is at least 85 % of the promise without logarithms"
-            asked.append((what, f"{ratio:.2f}", ratio >= 1 - WITHIN))
+            asked.append((what, f"{ratio:.3f}", ratio >= 1 - WITHIN))
         sharper = row.share_of_sharper_promise()
         what = "the same, if the confidence term g were 1"
         return [*asked, with_logarithms, (what, f"{sharper:.2f}", sharper >= 1 - WITHIN)]
