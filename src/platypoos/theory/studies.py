@@ -210,8 +210,8 @@ def large_with_noise() -> list[Study]:
 def high_noise_by_b() -> list[Study]:
     """Less and less noise with 10^7 calls, as long as Table 1 calls it high.
 
-    The promise is a power of n/b², so that b shows it as well as n, and over more decades: the
-    logarithms of n, which are most of what the promise leaves out, stay the same.
+    The promise is a power of n/b². Of its two halves this is the weaker one, but it can be seen
+    over many decades, and the logarithms of n stay the same.
     """
     kinds = [  # K, κ, ρ, γ
         (2, 1.0, 0.7, 0.7),
