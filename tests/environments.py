@@ -161,3 +161,145 @@ class Keys(Levers):
     """Too many combinations."""
 
     action_space = MultiDiscrete([10] * 5)
+
+
+class Gates(Walk):
+    """Left, right or two to the right; what is not legal raises. Masks are in the info."""
+
+    action_space = Discrete(3)
+
+    def reset(self, *, seed=None, options=None):
+        seen, _ = super().reset(seed=seed)
+        return seen, {"action_mask": self.mask()}
+
+    def step(self, action):
+        if not self.mask()[action]:
+            raise ValueError(f"{action} is not legal at {self.place[0]}")
+        move = (-1, 1, 2)[int(action)]
+        self.place[0] += move
+        over = abs(self.place[0]) >= self.end
+        return self._seen(), self._reward(), over, False, self.told(over)
+
+    def told(self, over):
+        return {"action_mask": self.mask()}
+
+    def mask(self):
+        place = self.place[0]
+        return np.array([place > 0, True, place % 2 == 0], np.int8)
+
+
+class AskedGates(Gates):
+    """The same, with the mask by a method."""
+
+    def reset(self, *, seed=None, options=None):
+        return super().reset(seed=seed)[0], {}
+
+    def told(self, over):
+        return {}
+
+    def action_masks(self):
+        return self.mask()
+
+
+class Masker(gymnasium.Wrapper):
+    """Adds a mask to any environment, as sb3-contrib's ActionMasker does."""
+
+    def __init__(self, env, mask):
+        super().__init__(env)
+        self._mask = mask
+
+    def action_masks(self):
+        return self._mask(self.env)
+
+
+class SilentGates(Gates):
+    """Steps tell no mask."""
+
+    def told(self, over):
+        return {}
+
+
+class QuietEnd(Gates):
+    """The last step tells no mask, as nothing can be done."""
+
+    def told(self, over):
+        return {} if over else super().told(over)
+
+
+class ForgetfulGates(AskedGates):
+    """The mask depends on the last action, which may be forgotten when a state is saved."""
+
+    last = 0
+
+    def reset(self, *, seed=None, options=None):
+        self.last = 0
+        return super().reset(seed=seed)
+
+    def step(self, action):
+        self.last = int(action)
+        return super().step(action)
+
+    def mask(self):
+        return np.ones(3, np.int8)
+
+    def action_masks(self):
+        return [1, 1, self.last == 1]
+
+
+class DeadEnd(Gates):
+    """Nothing is legal at 6, and the episode goes on."""
+
+    def mask(self):
+        return np.zeros(3, np.int8) if self.place[0] == 6 else super().mask()
+
+
+class LyingGates(Gates):
+    """The mask allows what raises."""
+
+    def told(self, over):
+        return {"action_mask": np.ones(3, np.int8)}
+
+
+class FickleGates(Gates):
+    """The mask does not depend on the state alone."""
+
+    asked = 0
+
+    def told(self, over):
+        FickleGates.asked += 1
+        mask = self.mask()
+        mask[2] &= FickleGates.asked % 7 > 0
+        return {"action_mask": mask}
+
+
+class AskedFickleGates(AskedGates):
+    """The same, with the mask by a method."""
+
+    asked = 0
+
+    def action_masks(self):
+        AskedFickleGates.asked += 1
+        return np.array([0, 1, AskedFickleGates.asked % 2])
+
+    def mask(self):
+        return np.ones(3, np.int8)
+
+
+class Pits(Walk):
+    """A life is lost at every fifth place to the right, and the walk goes on."""
+
+    def reset(self, *, seed=None, options=None):
+        super().reset(seed=seed)
+        self.place, self.lives = [0], 3
+        return self._seen(), {"lives": 3}
+
+    def step(self, action):
+        seen, reward, over, cut, _ = super().step(action)
+        self.lives -= self.place[0] % 5 == 0 and self.place[0] > 0
+        return (
+            seen,
+            reward,
+            over or self.lives == 0,
+            cut,
+            {"lives": self.lives, "at": self.place[0]},
+        )

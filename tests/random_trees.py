@@ -77,44 +77,94 @@ class RandomTree:
 
 
 class Counted:
-    """A tabular problem in one of the three forms, which counts its calls by itself."""
+    """A tabular problem in one of the three forms, which counts its calls by itself.
 
-    def __init__(self, problem: pp.problems.Tabular, kind: str) -> None:
+    With ``masks``, a boolean for each state and action, it says which are legal, and counts calls
+    of others too. ``knows`` names what else it says: a value and a policy, at random.
+    """
+
+    def __init__(
+        self,
+        problem: pp.problems.Tabular,
+        kind: str,
+        masks: np.ndarray[Any, Any] | None = None,
+        knows: tuple[str, ...] = (),
+        access: pp.Access = pp.Access.RESTORE,
+    ) -> None:
         self.problem = problem
-        self.counter = np.zeros(1, np.int64)
+        self.counter = np.zeros(2, np.int64)
+        shape = (problem.num_states, problem.num_actions)
+        self.masks = np.ones(shape, np.bool_) if masks is None else masks
+        rng = np.random.default_rng(problem.num_states)
+        self.values, self.weights = rng.normal(size=shape[0]), rng.random(shape)
         self.model: Any
+        said: dict[str, Any]
         if kind == "python":
-            self.model = pp.FunctionModel(self._step, problem.num_actions, problem.initial_state)
+            said = {
+                "legal": lambda state: np.flatnonzero(self.masks[state]).tolist(),
+                "value": lambda state: self.values[state],
+                "policy": lambda state: self.weights[state],
+            }
+            state = problem.initial_state
+            make = partial(pp.FunctionModel, self._step, problem.num_actions, state)
         elif kind == "array":
-            self.model = pp.ArrayModel(
-                self._step_batch, problem.num_actions, np.int64(problem.initial_state)
-            )
+            said = {
+                "legal": lambda states: self.masks[states],
+                "value": lambda states: self.values[states],
+                "policy": lambda states: self.weights[states],
+            }
+            state = np.int64(problem.initial_state)
+            make = partial(pp.ArrayModel, self._step_batch, problem.num_actions, state)
         else:
+            said = {"legal": table_legal, "value": table_value, "policy": table_policy}
             compiled = problem.compiled()
-            self.model = pp.CompiledModel(
-                counting_kernel,
-                problem.num_actions,
-                compiled.initial_state,
-                params=(*compiled.params, self.counter),
-            )
+            params = (*compiled.params, self.counter, self.masks, self.values, self.weights)
+            state = compiled.initial_state
+            make = partial(pp.CompiledModel, counting_kernel, problem.num_actions, state, params)
+        names = (*(() if masks is None else ("legal",)), *knows)
+        self.model = make(access=access, **{name: said[name] for name in names})
 
     @property
     def calls(self) -> int:
         return int(self.counter[0])
 
+    @property
+    def illegal_calls(self) -> int:
+        return int(self.counter[1])
+
     def _step(self, state: int, action: int, rng: np.random.Generator) -> pp.Transition:
         self.counter[0] += 1
+        self.counter[1] += not self.masks[state, action]
         return self.problem.step(state, action, rng)
 
     def _step_batch(self, states: Any, actions: Any, rng: np.random.Generator) -> Any:
         self.counter[0] += len(states)
+        self.counter[1] += (~self.masks[states, actions]).sum()
         return self.problem.array().function(states, actions, rng)
 
 
 @numba.njit
+def table_legal(state, params, mask):
+    for action in range(len(mask)):
+        mask[action] = params[5][state[0], action]
+
+
+@numba.njit
+def table_value(state, params):
+    return params[6][state[0]]
+
+
+@numba.njit
+def table_policy(state, params, weights):
+    for action in range(len(weights)):
+        weights[action] = params[7][state[0], action]
+
+
+@numba.njit
 def counting_kernel(state, action, params, rng, next_state):
-    successor, rewards, noises, terminal, counter = params
+    successor, rewards, noises, terminal, counter, masks, _, _ = params
     counter[0] += 1
+    counter[1] += not masks[state[0], action]
     after = successor[state[0], action]
     next_state[0] = after
     noise = noises[state[0], action]

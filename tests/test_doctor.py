@@ -6,25 +6,33 @@ import gymnasium
 import numpy as np
 import pytest
 from environments import (
+    AskedFickleGates,
+    AskedGates,
     ClairvoyantWalk,
+    DeadEnd,
+    FickleGates,
+    ForgetfulGates,
+    Gates,
     GlobalWalk,
     GustyWalk,
     LeakyWalk,
+    LyingGates,
     NoisyWalk,
     RememberingWalk,
     SharedWalk,
+    SilentGates,
     UncopiedWalk,
     Walk,
 )
 from gymnasium import wrappers
 
 import platypoos as pp
-from platypoos.models import families
+from platypoos.models import registry
 
 
 @pytest.fixture(autouse=True)
 def _families(monkeypatch):
-    monkeypatch.setattr(families, "_FAMILIES", list(families._FAMILIES))
+    monkeypatch.setattr(registry, "_FAMILIES", list(registry._FAMILIES))
 
 
 @pytest.mark.parametrize(
@@ -53,6 +61,61 @@ def test_states_shared_between_copies():
     report = pp.check_simulator(SharedWalk, method="deepcopy")
     assert report.verdict == "not safe"
     assert "went another way" in str(report) or "share state" in str(report)
+
+
+@pytest.mark.parametrize("env", [Gates, AskedGates, "Taxi-v4"])
+def test_masks_that_can_be_trusted(env):
+    report = pp.check_simulator(env)
+    assert report.ok, report
+    assert "of the actions were legal in 100 states, and all of these could" in str(report)
+
+
+@pytest.mark.parametrize(
+    ("env", "finding"),
+    [
+        (DeadEnd, "no action is legal in a state that is no end"),
+        (LyingGates, "is legal by the mask, but taking it failed with ValueError: "),
+        (FickleGates, "the mask of a state changed when it was restored: the legal actions were"),
+        (AskedFickleGates, "the mask of a state changed when it was restored: the legal actions"),
+        (SilentGates, "has no 'action_mask', though others had"),
+    ],
+)
+def test_masks_that_would_mislead(env, finding):
+    report = pp.check_simulator(env, steps=40)
+    assert report.verdict == "not safe"
+    assert finding in str(report)
+    assert "do: mend the mask" in str(report)
+
+
+def test_masks_that_forget():
+    assert pp.check_simulator(ForgetfulGates).ok
+    pp.register_family("place", lambda env: isinstance(env, Walk), lambda env: env.place[0], _put)
+    report = pp.check_simulator(ForgetfulGates)
+    assert "the mask of a state changed when it was restored" in str(report)
+
+
+def test_how_far_from_deterministic_cells_are():
+    def said(*args, **options):
+        report = pp.check_simulator(*args, **options)
+        assert report.ok, report  # it is told, and no failure
+        (line,) = [line for line in report.passed if line.startswith("cells: ")]
+        parts = line.replace("%", "").split()
+        return [int(word) for word in parts if word.isdigit()], str(report)
+
+    exact, _ = said(Walk, resolution=1.0)
+    assert exact[0] == 0
+    assert exact[2] == 0
+    # Of two places 2k and 2k + 1, one goes out to the left and the other to the right.
+    halves, _ = said(Walk, resolution=2.0)
+    assert 35 < halves[0] < 65
+    coarse, text = said("MountainCar-v0", resolution=(1 / 20, 1 / 200))
+    assert coarse[2] > 50
+    assert "do: make resolution smaller or repeat larger" in text
+    long, text = said("MountainCar-v0", resolution=(1 / 20, 1 / 200), repeat=8)
+    assert long[2] < 50
+    assert "make resolution smaller" not in text
+    fine = pp.check_simulator("MountainCar-v0", resolution=1e-12)
+    assert "no two of the states visited were in the same cell" in str(fine)
 
 
 def test_a_family_of_ones_own():

@@ -23,9 +23,9 @@ from platypoos.models.base import Access, Model, Transition
 from platypoos.models.check import ModelReport, check_model
 from platypoos.models.compiled import CompiledModel
 from platypoos.models.doctor import SimulatorReport, check_simulator
-from platypoos.models.families import register_family
 from platypoos.models.function import FunctionModel
 from platypoos.models.gymnasium import GymnasiumModel
+from platypoos.models.registry import register_family
 from platypoos.models.wrappers import NoisyReward, RepeatedAction, ScaledReward, ShapedReward
 from platypoos.plan import Plan
 from platypoos.planners import (

@@ -83,6 +83,31 @@ def not_deterministic(state: Any, action: int) -> DynamicsError:
     )
 
 
+def unlike_before(state: Any, action: int, expected: Any, got: Any) -> DynamicsError:
+    """The error for a step that led to one state before and leads to another now."""
+    return DynamicsError(
+        f"the same step led to {brief(expected)} and then to {brief(got)}. Either the dynamics are "
+        "random: then plan with access=Access.RESET, which plans open loop. Or the step keeps "
+        "something outside of the state it returns: platypoos.check_model tells. If the two "
+        "states are the same for you, give the model key(state)",
+        state=state,
+        action=action,
+    )
+
+
+def step_changed_state(before: Any, now: Any, action: int | None) -> DynamicsError:
+    """The error for a step that changed the state it was given."""
+    error = DynamicsError(
+        f"the model's step changed the state it was given from {brief(before)} to {brief(now)}; "
+        "let it return a new state and leave the old one alone. platypoos.check_model tells more",
+        state=before,
+        action=action,
+    )
+    if action is None:
+        error.args = (f"{error.args[0]} (at state {brief(before)}, by one of the last actions)",)
+    return error
+
+
 def brief(value: Any, limit: int = 200) -> str:
     """A value in a message, not too long."""
     text = repr(value)

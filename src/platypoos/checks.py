@@ -19,8 +19,9 @@ def check_num_actions(num_actions: object) -> int:
     """The number of actions as an int, or an error that says what is wrong with it."""
     if isinstance(num_actions, bool) or not isinstance(num_actions, int | np.integer):
         raise InvalidArgument(
-            f"num_actions must be a whole number, got {num_actions!r}; "
-            "pass how many actions the model has"
+            f"num_actions must be a whole number, got {num_actions!r}; pass how many actions "
+            "the model has. If some are not allowed in some states, pass legal=, which names "
+            "those that are"
         )
     if num_actions < 1:
         raise InvalidArgument(f"num_actions must be at least 1, got {num_actions}")
@@ -41,17 +42,22 @@ def missing_from(model: Any) -> str:
     )
 
 
-def check_discount(discount: object) -> float:
+def check_discount(discount: object, *, may_be_one: bool = False) -> float:
     """The discount as a float in [0, 1), or an error that names it."""
     if not isinstance(discount, int | float | np.number):
         raise InvalidArgument(f"discount must be a number in [0, 1), got {discount!r}")
     value = float(discount)
-    if not 0.0 <= value < 1.0:
+    if not (0.0 <= value < 1.0 or (may_be_one and value == 1.0)):
         raise InvalidArgument(
-            f"discount must be in [0, 1), got {discount!r}; for undiscounted problems use a "
-            "value close to 1, such as 0.99"
+            f"discount must be in [0, 1), got {discount!r}; for episodes without a discount, plan "
+            "with discount=1.0 and horizon=, the number of steps to their end"
         )
     return value
+
+
+def check_horizon(horizon: object) -> int:
+    """Steps to the end of the episode, at least 1, or an error that names it."""
+    return min(check_count("horizon", horizon), LARGEST_BUDGET)
 
 
 def check_budget(budget: object, num_actions: int, largest: int = LARGEST_BUDGET) -> int:
@@ -142,6 +148,12 @@ def check_flag(name: str, value: object) -> bool:
     if not isinstance(value, bool | np.bool_):
         raise InvalidArgument(f"{name} must be True or False, got {value!r}")
     return bool(value)
+
+
+def check_function(name: str, value: object) -> None:
+    """None or a function of the state, or an error that names it."""
+    if value is not None and not callable(value):
+        raise InvalidArgument(f"{name} must be a function of the state, got {value!r}")
 
 
 def check_count(name: str, value: object) -> int:

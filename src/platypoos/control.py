@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from platypoos.blame import act
+from platypoos.checks import check_count, check_horizon
 from platypoos.errors import InvalidArgument
 from platypoos.models.base import Access
 from platypoos.models.wrappers import WrappedModel
@@ -86,6 +87,7 @@ def plan(
     deadline: float | None = None,
     stop: Callable[[int], bool] | None = None,
     discount: float | None = None,
+    horizon: int | None = None,
     planner: Planner | None = None,
     seed: Seed = None,
     access: Access | str | None = None,
@@ -103,7 +105,10 @@ def plan(
         deadline: seconds to plan for; a plan may take one request longer. Without a budget,
             Ctrl-C returns the best plan so far.
         stop: called with the calls made so far; planning stops when it returns True.
-        discount: γ, in [0, 1): the planner's, or the model's if it is made for one, or 0.95.
+        discount: γ, in [0, 1): the planner's, or the model's if it is made for one, or 0.95. With
+            a horizon it may be 1.
+        horizon: steps to the end of the episode, counted from ``state``; nothing is counted after
+            it.
         planner: :class:`~platypoos.GraphPlaTyPOOS` if left out.
         seed: an int, a ``SeedSequence`` or a ``Generator``; the same seed, the same plan.
         access: RESTORE or RESET; what the model declares if left out.
@@ -123,6 +128,7 @@ def plan(
         budget=budget,
         deadline=deadline,
         stop=stop,
+        horizon=horizon,
         seed=seed,
         access=access,
         executor=executor,
@@ -156,8 +162,9 @@ def control(
     planner: Planner | None = None,
     *,
     budget: int,
-    steps: int,
+    steps: int | None = None,
     discount: float | None = None,
+    horizon: int | None = None,
     state: Any = None,
     seed: Seed = None,
     access: Access | str | None = None,
@@ -169,11 +176,15 @@ def control(
     """Plan with ``budget`` calls, take the action, and plan again from where it led.
 
     Args:
-        model: the model; it is planned with, and acted in.
+        model: the model; it is planned with, and acted in (in ``model.acting`` if it has that:
+            the same states, other ends).
         planner: :class:`~platypoos.GraphPlaTyPOOS` if left out.
         budget: calls of the model for each step.
-        steps: the most steps to take; fewer if the episode ends.
-        discount: γ, in [0, 1): the planner's, or the model's if it is made for one, or 0.95.
+        steps: the most steps to take; fewer if the episode ends. The horizon if left out.
+        discount: γ, in [0, 1): the planner's, or the model's if it is made for one, or 0.95. With
+            a horizon it may be 1.
+        horizon: steps to the end of the episode, counted from the first state. Each plan looks as
+            far as is left of it.
         state: where to start; the model's initial state if left out.
         seed: an int, a ``SeedSequence`` or a ``Generator``. The noise of the rewards received
             depends on the seed only, not on the planner.
@@ -194,8 +205,11 @@ def control(
     (True, 20000)
     """
     chosen = _planner(planner, discount, model)
-    if isinstance(steps, bool) or not isinstance(steps, int | np.integer) or steps < 1:
-        raise InvalidArgument(f"steps must be a whole number of at least 1, got {steps!r}")
+    if horizon is not None:
+        horizon = check_horizon(horizon)
+        steps = horizon if steps is None else min(check_count("steps", steps), horizon)
+    steps = check_count("steps", steps)
+    arena = getattr(model, "acting", model)
     acting, planning = make_generator(seed).spawn(2)
     current = initial_state(model) if state is None else state
     actions: list[int] = []
@@ -223,13 +237,14 @@ def control(
                 model,
                 current,
                 budget=budget,
+                horizon=None if horizon is None else horizon - step,
                 seed=seeds,
                 access=access,
                 executor=executor,
                 timeout=timeout,
                 memory=memory,
             )
-            current, reward, terminated = act(model, current, found.action, acting)
+            current, reward, terminated = act(arena, current, found.action, acting)
             if memory is not None:
                 memory.observe(found.action, reward)
             actions.append(found.action)

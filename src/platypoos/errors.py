@@ -49,4 +49,8 @@ class TransitionError(ModelError):
 
 
 class DynamicsError(ModelError):
-    """The same state and action ended once and went on another time: not deterministic."""
+    """The same step led to different results, or changed the state it was given."""
+
+
+class MaskError(ModelError):
+    """What the model says of legal actions cannot be planned with."""

@@ -9,6 +9,7 @@ from numba.np.numpy_support import as_dtype
 from numpy.typing import NDArray
 
 from platypoos._jit import borrowed, jit, overload
+from platypoos.advice import make_advice
 from platypoos.errors import InvalidArgument
 from platypoos.simulator_compiled import CompiledSimulator
 
@@ -24,6 +25,8 @@ class Graph(NamedTuple):
     home: NDArray[np.int32]  # [capacity] the home of the state that the node leads to
     child: NDArray[np.int32]  # [capacity] a home's first child, and the others follow; or NONE
     table: NDArray[np.int32]  # [slots] homes by the hash of their state; compiled models only
+    legal: NDArray[np.uint8]  # what the model says of the states; see ``Advice``
+    worth: NDArray[np.float64]
 
 
 def make_graph(capacity: int, compiled: bool) -> Graph:
@@ -32,13 +35,13 @@ def make_graph(capacity: int, compiled: bool) -> Graph:
     if compiled:
         table = np.full(1 << (2 * capacity - 1).bit_length(), NONE, np.int32)
     child = np.full(capacity, NONE, np.int32)
-    return Graph(np.empty(capacity, np.int32), child, table)
+    return Graph(np.empty(capacity, np.int32), child, table, *make_advice(0, 1, False, False))
 
 
 def grown(graph: Graph, capacity: int, sim: Any, size: int) -> Graph:
     """The same graph with more room, after the ledger's was made larger."""
     compiled = isinstance(sim, CompiledSimulator)
-    larger = make_graph(capacity, compiled)
+    larger = make_graph(capacity, compiled)._replace(**sim.advice._asdict())
     larger.home[:size] = graph.home[:size]
     larger.child[:size] = graph.child[:size]
     if compiled:

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from platypoos.discounting import spans
 from platypoos.tree import ROOT, TERMINAL, Tree
 
 
@@ -57,6 +58,10 @@ class Plan:
     left to learn.
     None if the planner cannot tell.
     """
+    horizon: int | None = field(default=None, repr=False)
+    """Steps to the end of the episode that were planned for; None if there is no end."""
+    worth: NDArray[np.float64] | None = field(default=None, repr=False)
+    """What the model said that the states of the nodes are worth, if it did."""
     reached: bool | None = None
     """Whether the accuracy that was asked for was reached within the budget; None if none was."""
 
@@ -91,15 +96,20 @@ class Plan:
             rewards = np.where(tree.pulls[nodes] > 0, tree.reward[nodes], np.nan)
             discounted[nodes] = discounted[parents] + weights[h] * (rewards - self.reward_floor)
             first[nodes] = tree.action[nodes] if h == 0 else first[parents]
-        rest = self.reward_floor / (1 - self.discount)
+        rest = self.reward_floor * spans(self.discount, self.horizon, self.depth + 1)
         ends = tree.flags[:size] & TERMINAL != 0
-        discounted[ends] -= weights[tree.depth[:size][ends]] * rest
+        depths = tree.depth[:size]
+        discounted[ends] -= (weights * rest)[depths[ends]]
+        if self.worth is not None:
+            discounted += weights[depths] * self.worth
+            compared = (tree.pulls[1:size] > 0) & (tree.p_index[1:size] >= self.p_index)
+            discounted[tree.parent[1:size][compared]] = np.nan  # what follows is known better
         values = np.full(self.num_actions, np.nan)
         eligible = np.flatnonzero(~np.isnan(discounted) & (tree.p_index[:size] >= self.p_index))
         eligible = eligible[eligible != ROOT]
         best = np.full(self.num_actions, -np.inf)
         np.maximum.at(best, first[eligible], discounted[eligible])
-        values[np.isfinite(best)] = best[np.isfinite(best)] + rest
+        values[np.isfinite(best)] = best[np.isfinite(best)] + rest[ROOT]
         values[self.action] = self.value
         return values
 

@@ -27,6 +27,7 @@ examples:
   platypoos check Hopper-v5
   platypoos check Hopper-v5 --method deepcopy         what a plain copy would do
   platypoos check FrozenLake-v1 --option is_slippery=false
+  platypoos check MountainCar-v0 --resolution 0.05,0.005    how far from deterministic cells are
 the exit status is 0 if a planner can trust the simulator, else 1
 """
 PLAY_EXAMPLES = """\
@@ -93,6 +94,23 @@ def _add_environment(command: argparse.ArgumentParser) -> None:
         choices=["native", "deepcopy", "replay"],
         help="how to restore states (the best that works)",
     )
+    command.add_argument(
+        "--lives",
+        choices=["end", "ignore"],
+        help="whether the loss of a life ends an episode for planning (end in Atari games)",
+    )
+    command.add_argument(
+        "--resolution",
+        type=_widths,
+        metavar="WIDTH[,WIDTH…]",
+        help="states in the same cell of this width count as the same; one for all or for each "
+        "entry",
+    )
+
+
+def _widths(text: str) -> float | list[float]:
+    widths = [float(part) for part in text.split(",")]
+    return widths[0] if len(widths) == 1 else widths
 
 
 def _check(args: argparse.Namespace) -> int:
@@ -107,6 +125,8 @@ def _check(args: argparse.Namespace) -> int:
         steps=args.steps,
         seed=args.seed,
         on_progress=tell,
+        lives=args.lives,
+        resolution=args.resolution,
         **as_settings(args.option, "--option"),
     )
     if sys.stderr.isatty():
@@ -163,6 +183,8 @@ def _play(args: argparse.Namespace) -> int:
         actions=args.actions,
         repeat=args.repeat,
         method=args.method,
+        lives=args.lives,
+        resolution=args.resolution,
         **as_settings(args.option, "--option"),
     )
     played = model

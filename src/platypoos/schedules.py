@@ -28,7 +28,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from platypoos._jit import jit, jitable
-from platypoos.checks import access_of, check_budget, check_discount, check_num_actions
+from platypoos.checks import (
+    access_of,
+    check_budget,
+    check_discount,
+    check_horizon,
+    check_num_actions,
+)
+from platypoos.discounting import spans
 from platypoos.errors import InvalidArgument
 from platypoos.models.base import Access
 
@@ -49,6 +56,7 @@ class Schedule:
     num_actions: int
     discount: float
     access: Access
+    horizon: int | None  # the depth at which episodes are over
     h_max: int
     p_max: int
     root_evaluations: int
@@ -83,7 +91,7 @@ class Schedule:
         depth = self.depth if self.validated else 0
         return np.array(
             [
-                validation_count(self.kind, t, depth, self.h_max, self.discount)
+                validation_count(self.kind, t, depth, self.h_max, self.discount, self.norm)
                 for t in range(depth)
             ],
             np.int64,
@@ -96,6 +104,16 @@ class Schedule:
         return (t + 1) * self.discount ** (2 * t)
 
     @cached_property
+    def norm(self) -> float:
+        """1/Σ (t+1)·γ^(2t), with which the counts of a candidate add up to h_max."""
+        return validation_norm(self.discount, self.horizon)
+
+    @cached_property
+    def span(self) -> NDArray[np.float64]:
+        """What a reward of 1 at every step from each depth on is worth."""
+        return spans(self.discount, self.horizon, self.depth + 1)
+
+    @cached_property
     def power(self) -> NDArray[np.float64]:
         """γ^t."""
         return self.discount ** np.arange(self.depth, dtype=np.float64)
@@ -103,7 +121,8 @@ class Schedule:
     def __str__(self) -> str:
         lines = [
             f"{self.name} schedule: {self.budget} calls, {self.num_actions} actions",
-            f"discount {self.discount}, access {self.access.value}",
+            f"discount {self.discount}, access {self.access.value}"
+            + ("" if self.horizon is None else f", horizon {self.horizon}"),
             f"h_max {self.h_max}, p_max {self.p_max}, root opened {self.root_evaluations} times",
             " depth      p  evaluations  nodes    calls",
         ]
@@ -141,17 +160,27 @@ def evaluations(kind: int, h: int, p: int, weight: float) -> int:
     return max(1, math.ceil(h * (1 << p) * weight))  # Figure 3
 
 
+def validation_norm(gamma: float, horizon: int | None) -> float:
+    """1/Σ (t+1)·γ^(2t) over all steps: (1 − γ²)² without a horizon."""
+    if horizon is None:
+        return (1 - gamma * gamma) ** 2
+    t = np.arange(horizon, dtype=np.float64)
+    return float(1.0 / ((t + 1) * gamma ** (2 * t)).sum())
+
+
 @jitable
-def validation_count(kind: int, t: int, depth: int, h_max: int, gamma: float) -> int:
+def validation_count(kind: int, t: int, depth: int, h_max: int, gamma: float, norm: float) -> int:
     """Evaluations of step t of a candidate of this depth in the cross-validation."""
     if kind == STROQUOOL:
         return -(-h_max // depth)
-    count: int = math.ceil((t + 1) * gamma ** (2.0 * t) * h_max * (1 - gamma * gamma) ** 2)
+    count: int = math.ceil((t + 1) * gamma ** (2.0 * t) * h_max * norm)
     return count
 
 
 @jitable
-def validation_cost(kind: int, depth: int, h_max: int, gamma: float, reset: bool) -> int:
+def validation_cost(
+    kind: int, depth: int, h_max: int, gamma: float, norm: float, reset: bool
+) -> int:
     """The most calls that the cross-validation of one candidate of at most this depth takes."""
     if kind == STROQUOOL:
         # d * ceil(h_max / d) <= h_max + d - 1 evaluations for depth d; each a walk if reset,
@@ -160,7 +189,7 @@ def validation_cost(kind: int, depth: int, h_max: int, gamma: float, reset: bool
     cost = 0
     most = 0
     for t in range(depth - 1, -1, -1):
-        count = validation_count(kind, t, depth, h_max, gamma)
+        count = validation_count(kind, t, depth, h_max, gamma, norm)
         most = max(most, count)  # walks that reach step t: those that some later step needs
         cost += most if reset else count
     return cost
@@ -172,10 +201,14 @@ def tabulate(
     h_max: int,
     num_actions: int,
     gamma: float,
+    norm: float,
+    deepest: int,
     reset: bool,
     rows: NDArray[np.int64],
 ) -> tuple[int, int]:
     """Fill ``rows`` (if it has room) for this h_max; returns how many, and the worst-case cost.
+
+    Nodes of depth ``deepest`` are the last to be opened.
 
     The cost grows with h_max, so the largest that fits can be searched for: with
     O(h, p) = Σ_{p' ≥ p} o(h, p') = min(k(h, p) + O(h, p+1), K·O(h−1, p)) growing in h_max, and
@@ -190,7 +223,7 @@ def tabulate(
     cost = num_actions * (1 if kind == SEQUOOL else h_max)
     count = 0
     depth = 1
-    for h in range(1, h_max + 1):
+    for h in range(1, min(h_max, deepest) + 1):
         weight = gamma ** (2.0 * h)
         share = h_max // (h * h) if reset else h_max // h
         above = 0
@@ -214,12 +247,20 @@ def tabulate(
         depth = h + 1
         before, opened = opened, before
     if kind != SEQUOOL:
-        cost += (p_max + 1) * validation_cost(kind, depth, h_max, gamma, reset)
+        cost += (p_max + 1) * validation_cost(kind, depth, h_max, gamma, norm, reset)
     return count, cost
 
 
 @jitable
-def largest_h_max(kind: int, num_actions: int, gamma: float, reset: bool, budget: int) -> int:
+def largest_h_max(
+    kind: int,
+    num_actions: int,
+    gamma: float,
+    norm: float,
+    deepest: int,
+    reset: bool,
+    budget: int,
+) -> int:
     """The largest h_max whose worst-case cost fits the budget; 0 if none does."""
     none = np.empty((0, 5), np.int64)
     low, low_cost = 0, 0.0
@@ -230,7 +271,7 @@ def largest_h_max(kind: int, num_actions: int, gamma: float, reset: bool, budget
     tries = 0
     while high - low > 1:
         guess = min(max(guess, low + 1), high - 1)
-        cost = float(tabulate(kind, guess, num_actions, gamma, reset, none)[1])
+        cost = float(tabulate(kind, guess, num_actions, gamma, norm, deepest, reset, none)[1])
         if cost <= budget:
             low, low_cost = guess, cost
         else:
@@ -255,26 +296,43 @@ WORTH_COMPILING = 30_000
 """Budgets up to this are scheduled in plain Python: milliseconds, against seconds to compile."""
 
 
-def _check(
-    budget: int, num_actions: int, discount: float, access: Access | str, use: str
+def check_schedule(
+    budget: int,
+    num_actions: int,
+    discount: float,
+    access: Access | str,
+    use: str,
+    horizon: int | None,
 ) -> tuple[int, int, float, Access]:
+    """The arguments of a schedule, checked."""
     num_actions = check_num_actions(num_actions)
     access = access_of(None, access)
     if use not in {"full", "paper"}:
         raise InvalidArgument(f'budget_use must be "full" or "paper", got {use!r}')
-    return check_budget(budget, num_actions), num_actions, check_discount(discount), access
+    gamma = check_discount(discount, may_be_one=horizon is not None)
+    if horizon is not None:
+        check_horizon(horizon)
+    return check_budget(budget, num_actions), num_actions, gamma, access
 
 
 @lru_cache(maxsize=64)
 def layered(
-    kind: int, budget: int, num_actions: int, gamma: float, access: Access, use: BudgetUse
+    kind: int,
+    budget: int,
+    num_actions: int,
+    gamma: float,
+    access: Access,
+    use: BudgetUse,
+    horizon: int | None = None,
 ) -> Schedule:
     """The schedule of a kind for arguments that have been checked."""
     reset = access is Access.RESET
     compiled = budget > WORTH_COMPILING
     search = largest_h_max_compiled if compiled else largest_h_max
     fill = tabulate_compiled if compiled else tabulate
-    h_max = int(search(kind, num_actions, gamma, reset, budget))
+    norm = validation_norm(gamma, horizon)
+    deepest = budget if horizon is None else horizon - 1
+    h_max = int(search(kind, num_actions, gamma, norm, deepest, reset, budget))
     if use == "paper":
         h_max = min(h_max, _paper_h_max(kind, budget // num_actions))
     name = {PLATYPOOS: "platypoos", STROQUOOL: "stroquool", SEQUOOL: "sequool"}[kind]
@@ -286,9 +344,9 @@ def layered(
     else:
         root = 1 if kind == SEQUOOL else h_max
         none = np.empty((0, 5), np.int64)
-        count = fill(kind, h_max, num_actions, gamma, reset, none)[0]
+        count = fill(kind, h_max, num_actions, gamma, norm, deepest, reset, none)[0]
         rows = np.empty((count, 5), np.int64)
-        calls = fill(kind, h_max, num_actions, gamma, reset, rows)[1]
+        calls = fill(kind, h_max, num_actions, gamma, norm, deepest, reset, rows)[1]
     return Schedule(
         name=name,
         kind=kind,
@@ -296,6 +354,7 @@ def layered(
         num_actions=num_actions,
         discount=gamma,
         access=access,
+        horizon=horizon,
         h_max=h_max,
         p_max=p_max,
         root_evaluations=root,
@@ -325,11 +384,11 @@ def platypoos(
     discount: float,
     access: Access | str = Access.RESTORE,
     budget_use: BudgetUse = "full",
+    horizon: int | None = None,
 ) -> Schedule:
     """PlaTγPOOS (Figure 3): log2 many SequOOLs at once, with 2^p evaluations each."""
-    return layered(
-        PLATYPOOS, *_check(budget, num_actions, discount, access, budget_use), budget_use
-    )
+    checked = check_schedule(budget, num_actions, discount, access, budget_use, horizon)
+    return layered(PLATYPOOS, *checked, budget_use, horizon)
 
 
 def stroquool(
@@ -338,11 +397,11 @@ def stroquool(
     discount: float,
     access: Access | str = Access.RESTORE,
     budget_use: BudgetUse = "full",
+    horizon: int | None = None,
 ) -> Schedule:
     """StroquOOL applied to planning: as PlaTγPOOS, without the discount in the counts."""
-    return layered(
-        STROQUOOL, *_check(budget, num_actions, discount, access, budget_use), budget_use
-    )
+    checked = check_schedule(budget, num_actions, discount, access, budget_use, horizon)
+    return layered(STROQUOOL, *checked, budget_use, horizon)
 
 
 def sequool(
@@ -351,15 +410,17 @@ def sequool(
     discount: float,
     access: Access | str = Access.RESTORE,
     budget_use: BudgetUse = "full",
+    horizon: int | None = None,
 ) -> Schedule:
     """SequOOL (Figures 1 and 2): ⌊h_max/h⌋ nodes at depth h, each evaluated once."""
-    return layered(SEQUOOL, *_check(budget, num_actions, discount, access, budget_use), budget_use)
+    checked = check_schedule(budget, num_actions, discount, access, budget_use, horizon)
+    return layered(SEQUOOL, *checked, budget_use, horizon)
 
 
-def uniform_depth(budget: int, num_actions: int) -> int:
+def uniform_depth(budget: int, num_actions: int, horizon: int | None = None) -> int:
     """The largest H for which all K^H sequences of H steps can be played once."""
-    depth = 1
-    while (depth + 1) * num_actions ** (depth + 1) <= budget:
+    depth, deepest = 1, budget if horizon is None else horizon
+    while depth < deepest and (depth + 1) * num_actions ** (depth + 1) <= budget:
         depth += 1
     return depth
 
@@ -369,10 +430,13 @@ def uniform(
     num_actions: int,
     discount: float,
     access: Access | str = Access.RESTORE,
+    horizon: int | None = None,
 ) -> Schedule:
     """Good uniform planning: the full tree of depth H, an equal share of the calls per depth."""
-    budget, num_actions, gamma, access = _check(budget, num_actions, discount, access, "full")
-    depth = uniform_depth(budget, num_actions)
+    budget, num_actions, gamma, access = check_schedule(
+        budget, num_actions, discount, access, "full", horizon
+    )
+    depth = uniform_depth(budget, num_actions, horizon)
     # All sequences are played N/(H·K^H) times. With RESTORE the same samples are asked for node
     # by node; with RESET a walk to a leaf evaluates the whole sequence.
     counts = [budget // (depth * num_actions ** (h + 1)) for h in range(depth)]
@@ -389,6 +453,7 @@ def uniform(
         num_actions=num_actions,
         discount=gamma,
         access=access,
+        horizon=horizon,
         h_max=depth,
         p_max=0,
         root_evaluations=counts[0],

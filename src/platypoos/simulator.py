@@ -12,26 +12,28 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from platypoos.blame import (
-    NOTHING,
-    act,
-    as_flag,
-    bad_reward,
-    explained,
-    list_successors,
-    located,
-    not_deterministic,
+from platypoos.advice import (
+    NO_HORIZON,
+    UNASKED,
+    Advice,
+    Advisor,
+    Mask,
+    draw_seed,
+    kept,
+    make_advice,
+    pick,
+    random_unit,
 )
-from platypoos.errors import BudgetExceeded, InvalidArgument, ModelError, TransitionError
+from platypoos.blame import located, not_deterministic
+from platypoos.errors import BudgetExceeded, InvalidArgument, ModelError
 from platypoos.models.base import Access
-from platypoos.models.function import FunctionModel
 from platypoos.streams import Streams
 from platypoos.tree import ROOT, TERMINAL, Tree
+from platypoos.watch import Watch
 
 Seed = int | np.random.SeedSequence | np.random.Generator | None
 Nodes = NDArray[np.int64]
 Floats = NDArray[np.float64]
-_INF = float("inf")
 
 
 def make_generator(seed: Seed) -> np.random.Generator:
@@ -56,6 +58,25 @@ def path_to(tree: Tree, node: int) -> list[int]:
     return path
 
 
+def steps_known(tree: Tree, path: list[int]) -> int:
+    """How many steps of a path have been taken before."""
+    return int((tree.pulls[path] > 0).sum())
+
+
+BARRED = -1
+"""In place of an action that is not legal."""
+
+
+def choose_again(
+    advisor: Advisor, state: Any, planned: int, known: bool, rng: np.random.Generator
+) -> int:
+    """See ``Simulator._choose_again``; workers call it too."""
+    mask = advisor.mask(state)
+    if mask[planned]:
+        return planned
+    return int(pick(mask, rng.random())) if known else BARRED
+
+
 def evaluate(sim: Any, tree: Tree, nodes: Nodes, repeats: Nodes) -> bool:
     """Evaluate the last action of each node so many times; every sample goes into the tree.
 
@@ -69,11 +90,23 @@ def evaluate(sim: Any, tree: Tree, nodes: Nodes, repeats: Nodes) -> bool:
 def play(sim: Any, tree: Tree, path: Nodes, rewards: Floats) -> int:
     """Walk from the root along the nodes of ``path``, a call each; every sample goes into the tree.
 
-    ``rewards`` receives the samples of this walk. Returns how many nodes of the path have got
-    one: all of them, unless the episode ends on the way (then the nodes behind are new ones).
-    Inside compiled planners it returns -1 when the model failed.
+    ``rewards`` receives the samples of this walk, and behind them what the model says that the
+    last state is worth (0 if it says nothing). Nodes that are new get the actions that are legal
+    in the states that come about, and below the first new one those of the model's policy.
+    Returns how many nodes of the path have got a sample: all of them, unless the episode ends on
+    the way (then the nodes behind are new ones). Inside compiled planners it returns -1 when the
+    model failed.
     """
     return int(sim.play(tree, path, rewards))
+
+
+def ask_legal(sim: Any, nodes: Nodes) -> bool:
+    """Ask the model for the legal actions after nodes that were evaluated, unless they are known.
+
+    Returns False only inside compiled planners, when the model failed.
+    """
+    sim.ask_legal(nodes)
+    return True
 
 
 def calls_made(sim: Any) -> int:
@@ -106,6 +139,7 @@ class Simulator(ABC):
         rng: np.random.Generator,
         access: Access,
         tree: Tree,
+        horizon: int = NO_HORIZON,
     ) -> None:
         self.model = model
         self.budget = budget
@@ -119,7 +153,15 @@ class Simulator(ABC):
         """How states are told apart, for planners that share them…"""
         self.homes: dict[Hashable, int] = {}
         """…and the first node that led to each."""
+        self.horizon = horizon
+        """The depth at which episodes are over."""
+        self._advisor = Advisor(model, model.num_actions)
+        self.advice = self._make_advice(len(tree.parent))
+        advised = self._advisor.masked or self._advisor.guided
+        self._seed = draw_seed(rng) if advised else 0
+        self._drawn = 0  # actions that were drawn by the ledger
         self._streams = Streams(rng, getattr(model, "calls_per_stream", None))
+        self._watch = Watch(model, state)
 
     def evaluate(self, tree: Tree, nodes: Nodes, repeats: Nodes) -> None:
         """Make the calls; see :func:`evaluate`."""
@@ -140,32 +182,52 @@ class Simulator(ABC):
         self._streams.begin(1, length)
         self._streams.turn()
         restore = self.access is Access.RESTORE
+        watch = restore and self._watch.calls_to_watch(self.calls) > 0
+        advisor, legal = self._advisor, self.advice.legal
         nodes = path.tolist()
         actions = tree.action[path].tolist()
         pulled = tree.pulls[path].tolist()
         flags = tree.flags[path].tolist()
         samples: list[float] = []
         state = self.root_state
+        mask: Mask | None = legal[ROOT] if advisor.masked else None
+        rolling_out = ended = False
         try:
-            for node, action, pulls, flag in zip(nodes, actions, pulled, flags, strict=True):
+            for node, planned, pulls, flag in zip(nodes, actions, pulled, flags, strict=True):
+                action = planned
+                if mask is not None or (rolling_out and advisor.guided):
+                    action = self._choose(state, planned, mask, rolling_out)
+                    if action != planned and not pulls:
+                        tree.action[node] = action
                 before, (state, reward, ended) = state, self._advance(state, action)
                 if restore and pulls and ended != bool(flag & TERMINAL):
                     raise located(not_deterministic(before, action), before, action)
                 samples.append(reward)
                 if not pulls:
+                    rolling_out = True
                     tree.flags[node] = flag | TERMINAL if ended else flag
                     if restore:
                         self.states[node] = state
                 elif flag & TERMINAL and not ended:  # it ended by chance when it was new
                     tree.flags[node] = flag & ~TERMINAL
                 elif restore:
+                    if watch:
+                        self._watch.compare(before, action, self.states[node], state)
                     state = self.states[node]
                 if ended:
                     # Absorbing with reward 0, and no call: a sample for the nodes known already.
                     samples += [0.0 for pulls in pulled[len(samples) :] if pulls]
                     break
+                if advisor.masked and tree.depth[node] < self.horizon:
+                    if not pulls or legal[node, 0] == UNASKED:
+                        legal[node] = advisor.mask(state)
+                    mask = legal[node] if restore or not pulls else advisor.mask(state)
+            if watch and self._watch.looks_at_states:
+                self._watch.look_back()
+            rest = 0.0 if ended else self._value_after(tree, nodes[-1], state)
         except ModelError as error:
-            raise self._kept(error) from error.__cause__
+            rest = 0.0
+            raise self._kept(located(error)) from error.__cause__
         finally:
             done = path[: len(samples)]
             pulls = tree.pulls[done] + 1
@@ -174,7 +236,51 @@ class Simulator(ABC):
             tree.reward[done] = means + (samples - means) / pulls
             rewards[:length] = 0.0
             rewards[: len(samples)] = samples
+        rewards[length] = rest
         return len(samples)
+
+    def _choose(self, state: Any, planned: int, mask: Mask | None, rolling_out: bool) -> int:
+        """The action of a walk: the planned one if it is legal, or one by the policy."""
+        if rolling_out and self._advisor.guided:
+            weights: NDArray[Any] = self._advisor.weights(state, mask)
+        elif mask is None or mask[planned]:
+            return planned
+        else:
+            weights = mask
+        self._drawn += 1
+        return int(pick(weights, random_unit(self._seed, self._drawn)))
+
+    def _choose_again(self, state: Any, planned: int, known: bool) -> int:
+        """The action of a walk by RESET: BARRED if the planned one is not legal.
+
+        If it was legal before, the dynamics are random; then another legal one takes its place.
+        """
+        return choose_again(self._advisor, state, planned, known, self._streams.rng)
+
+    def _value_after(self, tree: Tree, node: int, state: Any) -> float:
+        """What the model says that the state after a node is worth; 0 if it says nothing."""
+        if not self._advisor.valued or tree.depth[node] >= self.horizon:
+            return 0.0
+        return self._advisor.value(state)
+
+    def ask_legal(self, nodes: Nodes) -> None:
+        """Ask; see :func:`ask_legal`. By RESET a walk asks when it comes to a node."""
+        legal = self.advice.legal
+        if not len(legal):
+            return
+        try:
+            for node in nodes.tolist():
+                if legal[node, 0] == UNASKED and self._has_state(node):
+                    legal[node] = self._advisor.mask(self.states[node])
+        except ModelError as error:
+            raise self._kept(located(error)) from error.__cause__
+
+    def _has_state(self, node: int) -> bool:
+        return node == ROOT or self.access is Access.RESTORE
+
+    def _make_advice(self, nodes: int) -> Advice:
+        advisor = self._advisor
+        return make_advice(nodes, advisor.num_actions, advisor.masked, advisor.valued)
 
     def allow(self, calls: int) -> None:
         """Extend the budget by so many calls."""
@@ -184,9 +290,10 @@ class Simulator(ABC):
     def put(self, node: int, state: Any) -> None:
         """Let a node have a state that was not reached by a call."""
 
-    @abstractmethod
     def keep(self, nodes: Nodes, tree: Tree) -> None:
         """Go on with a tree that has these nodes only, in this order."""
+        self.tree = tree
+        self.advice = kept(self.advice, nodes, len(tree.parent))
 
     @cached_property
     def state_bytes(self) -> int:
@@ -224,161 +331,6 @@ class Simulator(ABC):
     @abstractmethod
     def _walk(self, tree: Tree, nodes: Nodes, repeats: Nodes) -> None:
         """Evaluate nodes by trajectories from the root; every prefix gets its sample (RESET)."""
-
-
-class FunctionSimulator(Simulator):
-    """Calls ``step`` once for each sample; states are any object."""
-
-    def __init__(self, *args: Any) -> None:
-        super().__init__(*args)
-        model = self.model
-        self._step = model.function if isinstance(model, FunctionModel) else model.step
-        self.states = [None] * len(self.tree.parent)
-        self.states[ROOT] = self.root_state
-
-    def put(self, node: int, state: Any) -> None:
-        """Let a node have a state that was not reached by a call."""
-        self.states[node] = state
-
-    def keep(self, nodes: Nodes, tree: Tree) -> None:
-        """Go on with a tree that has these nodes only, in this order."""
-        self.tree = tree
-        self.states = [self.states[node] for node in nodes.tolist()]
-        self.states += [None] * (len(tree.parent) - len(nodes))
-
-    def _query(self, tree: Tree, nodes: Nodes, repeats: Nodes) -> None:
-        step, states = self._step, self.states
-        rng, turn = self._streams.rng, self._streams.turn
-        counts = repeats.tolist()
-        total = sum(counts)
-        if not total:
-            return
-        self._admit(total)
-        self._streams.begin(total, total)
-        numbers = nodes.tolist()
-        # Nodes come in increasing order, mostly as one stretch: a slice is faster to read.
-        stretch = numbers[-1] - numbers[0] == len(numbers) - 1
-        where: Any = slice(numbers[0], numbers[-1] + 1) if stretch else nodes
-        means: list[float] = []  # of the nodes that are done
-        ends: list[int] = []  # nodes that turn out to be terminal
-        left = extra = 0
-        low, high = -_INF, _INF
-        state = result = NOTHING
-        action = -1
-        drift = mean = 0.0
-        try:
-            for node, parent, action, count, pulled, mean in zip(
-                numbers,
-                tree.parent[where].tolist(),
-                tree.action[where].tolist(),
-                counts,
-                tree.pulls[where].tolist(),
-                tree.reward[where].tolist(),
-                strict=True,
-            ):
-                state = states[parent]
-                drift = 0.0
-                fresh = pulled == 0
-                ended = not fresh and bool(tree.flags[node] & TERMINAL)
-                for extra in range(count):  # noqa: B007  read when a step fails
-                    if not left:
-                        left = turn()
-                    left -= 1
-                    result = NOTHING
-                    result = step(state, action, rng)
-                    successor, reward, terminated = result
-                    if not low < reward < high:
-                        raise bad_reward(reward, state, action)
-                    if fresh:
-                        mean = float(reward)  # noqa: PLW2901  the first sample
-                        states[node] = successor
-                        ended = terminated is not False and as_flag(terminated)
-                        fresh = False
-                    else:
-                        # The same object, nearly always: cheaper than comparing.
-                        if terminated is not ended and as_flag(terminated) != ended:
-                            raise not_deterministic(state, action)
-                        drift += reward - mean  # exact when rewards have no noise
-                means.append(mean + drift / (pulled + count) if drift else mean)
-                if ended:
-                    ends.append(node)
-        except BaseException as error:
-            # The calls made are one more than the samples; keep what the failing node has got.
-            done = len(means)
-            self.calls += sum(counts[:done]) + extra + 1
-            repeats = repeats.copy()
-            repeats[done:] = 0
-            if extra:
-                repeats[done] = extra
-                means.append(mean + drift / (tree.pulls[nodes[done]] + extra))
-            if isinstance(error, ModelError):
-                located(error, state, action)
-                raise
-            if isinstance(error, Exception):
-                raise explained(error, state, action, result) from error
-            raise
-        else:
-            self.calls += total
-        finally:
-            tree.reward[nodes[: len(means)] if len(means) < len(nodes) else where] = means
-            tree.pulls[where] += repeats
-            if ends:
-                tree.flags[ends] |= TERMINAL
-
-    def _advance(self, state: Any, action: int) -> tuple[Any, float, bool]:
-        self.calls += 1
-        return act(self.model, state, action, self._streams.rng)
-
-    def successors(self, node: int, action: int, most: int) -> list[tuple[float, Any, float, bool]]:
-        """All successors of a node's state, as the model lists them; each counts as a call.
-
-        They are (probability, state, reward, terminated); the model may leave out the last.
-        """
-        self._admit(most)
-        state = self.states[node]
-        try:
-            listed = list_successors(self.model, state, action)
-            self.calls += len(listed)
-            if len(listed) > most:
-                raise TransitionError(
-                    f"successors listed {len(listed)} entries, but max_successors is {most}"
-                )
-            chances = [entry[0] for entry in listed]
-            if not listed or min(chances) < 0 or not abs(sum(chances) - 1) <= 1e-6:
-                raise TransitionError(
-                    "successors must list probabilities of at least 0 that add up to 1, got "
-                    f"{chances}"
-                )
-            for _, _, reward, _ in listed:
-                if not -_INF < reward < _INF:
-                    raise bad_reward(reward, state, action)
-        except ModelError as error:
-            raise self._kept(located(error, state, action)) from error.__cause__
-        return listed
-
-    def _walk(self, tree: Tree, nodes: Nodes, repeats: Nodes) -> None:
-        worst = int((repeats * tree.depth[nodes]).sum())
-        self._admit(worst)
-        self._streams.begin(int(repeats.sum()), worst)
-        left = 0
-        for node, count in zip(nodes.tolist(), repeats.tolist(), strict=True):
-            path = path_to(tree, node)
-            actions = tree.action[path].tolist()
-            first_time = tree.pulls[node] == 0
-            endings = 0
-            for _ in range(count):
-                if not left:
-                    left = self._streams.turn()
-                left -= 1
-                state, terminated = self.root_state, False
-                for prefix, action in zip(path, actions, strict=True):
-                    reward = 0.0  # once ended: absorbing with reward 0, and no call
-                    if not terminated:
-                        state, reward, terminated = self._advance(state, action)
-                    record(tree, prefix, reward)
-                endings += terminated
-            if first_time and endings == count:
-                tree.flags[node] |= TERMINAL
 
 
 def record(tree: Tree, node: int, reward: float) -> None:

@@ -7,12 +7,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from platypoos.blame import bad_reward, explained, located, not_deterministic
+from platypoos.advice import UNASKED, no_legal_action, pick
+from platypoos.blame import bad_reward, brief, explained, located, not_deterministic
 from platypoos.checks import check_state
-from platypoos.errors import ModelError
+from platypoos.errors import MaskError, ModelError
 from platypoos.models.array import ArrayModel
 from platypoos.simulator import Nodes, Simulator
-from platypoos.tree import ROOT, TERMINAL, Tree
+from platypoos.tree import ILLEGAL, ROOT, TERMINAL, Tree
 
 _ROWS = 8192  # rows of a request that share a random stream
 
@@ -36,11 +37,13 @@ class ArraySimulator(Simulator):
         """Go on with a tree that has these nodes only, in this order."""
         states = np.empty((len(tree.parent), *self.states.shape[1:]), self.states.dtype)
         states[: len(nodes)] = self.states[nodes]
-        self.tree, self.states = tree, states
+        super().keep(nodes, tree)
+        self.states = states
 
     def _query(self, tree: Tree, nodes: Nodes, repeats: Nodes) -> None:
         items = np.repeat(np.arange(len(nodes)), repeats)
         self._admit(len(items))
+        watched = self._watch.calls_to_watch(self.calls)
         asked = nodes[items]
         states = self.states[tree.parent[asked]]
         after, rewards, terminated, made = self._step(states, tree.action[asked])
@@ -57,6 +60,57 @@ class ArraySimulator(Simulator):
         if len(wrong):
             raise located(not_deterministic(states[wrong[0]], int(tree.action[asked[wrong[0]]])))
         self._raise_failure()
+        for i in range(min(watched, made)):
+            if items[i] in fresh and first[items[i]] == i:
+                continue
+            action, expected = int(tree.action[asked[i]]), self.states[asked[i]]
+            self._watch.compare(states[i], action, expected, after[i])
+        if self._advisor.valued:
+            new = nodes[fresh]
+            worth = self._values(self.states[new])
+            over = (tree.flags[new] & TERMINAL != 0) | (tree.depth[new] >= self.horizon)
+            self.advice.worth[new] = np.where(over, 0.0, worth)
+
+    def ask_legal(self, nodes: Nodes) -> None:
+        """Ask about all new states at once; see :func:`platypoos.simulator.ask_legal`."""
+        legal = self.advice.legal
+        if not len(legal):
+            return
+        new = [n for n in nodes.tolist() if legal[n, 0] == UNASKED and self._has_state(n)]
+        if new:
+            try:
+                legal[new] = self._masks(self.states[new])
+            except ModelError as error:
+                raise self._kept(error) from error.__cause__
+
+    def _masks(self, states: NDArray[Any]) -> NDArray[np.uint8]:
+        """The legal actions of all states; an error if there are none in one."""
+        said = _asked("legal", self.model.legal, states)
+        masks = np.asarray(said)
+        wanted = (len(states), self.model.num_actions)
+        if masks.dtype != np.bool_ or masks.shape != wanted:
+            raise MaskError(
+                f"legal of an array model given {wanted[0]} states must return booleans of shape "
+                f"{wanted}, got {masks.dtype} of shape {masks.shape}"
+            )
+        stuck = np.flatnonzero(~masks.any(axis=1))
+        if len(stuck):
+            raise no_legal_action(states[stuck[0]])
+        return masks.astype(np.uint8)
+
+    def _values(self, states: NDArray[Any]) -> NDArray[np.float64]:
+        """What all states are worth."""
+        said = _asked("value", self.model.value, states)
+        try:
+            worth = np.asarray(said, np.float64)
+        except (TypeError, ValueError):
+            worth = np.empty(0)
+        if worth.shape != (len(states),) or not np.isfinite(worth).all():
+            raise ModelError(
+                f"value of an array model given {len(states)} states must return {len(states)} "
+                f"finite numbers, got {brief(said)}"
+            )
+        return worth
 
     def _advance(self, state: NDArray[Any], action: int) -> tuple[Any, float, bool]:
         after, rewards, terminated, made = self._step(state[None], np.array([action]))
@@ -78,21 +132,58 @@ class ArraySimulator(Simulator):
         state = np.repeat(np.asarray(self.states[ROOT])[None], len(walks), axis=0)
         ended = np.zeros(len(walks), np.bool_)
         newcomers = np.unique(nodes[tree.pulls[nodes] == 0])
+        known = tree.pulls[path] > 0
+        barred = np.zeros(len(walks), np.bool_)
         for t in range(longest):
-            inside = np.flatnonzero(path[:, t] >= 0)
+            inside = np.flatnonzero((path[:, t] >= 0) & ~barred)
             live = inside[~ended[inside]]
             reached = path[:, t]
-            after, got, terminated, made = self._step(state[live], tree.action[reached[live]])
+            actions = tree.action[reached]
+            if self._advisor.masked and len(live):
+                actions[live], stopped = self._allowed(state[live], actions[live], known[live, t])
+                tree.flags[reached[live[stopped]]] |= ILLEGAL
+                barred[live[stopped]] = True
+                inside, live = np.setdiff1d(inside, live[stopped]), live[~stopped]
+            after, got, terminated, made = self._step(state[live], actions[live])
             live = live[:made]
             state[live] = after
             rewards = np.zeros(len(walks))
             rewards[live] = got
-            known = np.union1d(live, inside[ended[inside]])  # absorbed walks give reward 0
-            _pool(tree, reached[known], rewards[known])
+            sampled = np.union1d(live, inside[ended[inside]])  # absorbed walks give reward 0
+            _pool(tree, reached[sampled], rewards[sampled])
             ended[live] = terminated
             self._raise_failure()
         survivors = np.unique(walks[~ended])
         tree.flags[np.setdiff1d(newcomers, survivors)] |= TERMINAL
+        if self._advisor.masked or self._advisor.valued:
+            there = np.flatnonzero(~ended & ~barred & np.isin(walks, newcomers))
+            self._meet(tree, walks, there, state[there])
+
+    def _allowed(
+        self, states: NDArray[Any], actions: NDArray[Any], known: NDArray[np.bool_]
+    ) -> tuple[NDArray[Any], NDArray[np.bool_]]:
+        """Legal actions for the planned ones, and which walks stop: as ``choose_again``."""
+        masks = self._masks(states)
+        illegal = masks[np.arange(len(states)), actions] == 0
+        chosen = actions.copy()
+        for i in np.flatnonzero(illegal & known):
+            chosen[i] = pick(masks[i], self._streams.rng.random())
+        return chosen, illegal & ~known
+
+    def _meet(self, tree: Tree, walks: Nodes, there: Nodes, states: NDArray[Any]) -> None:
+        """Ask the model about the states that walks to new nodes have reached."""
+        if not len(there):
+            return
+        inner = tree.depth[walks[there]] < self.horizon
+        there, states = there[inner], states[inner]
+        if self._advisor.masked and len(there):
+            nodes, first = np.unique(walks[there], return_index=True)
+            self.advice.legal[nodes] = self._masks(states[first])
+        if self._advisor.valued and len(there):
+            nodes, inverse = np.unique(walks[there], return_inverse=True)
+            totals = np.bincount(inverse, weights=self._values(states))
+            all_walks = np.array([int((walks == node).sum()) for node in nodes])
+            self.advice.worth[nodes] = totals / all_walks
 
     def _step(
         self, states: NDArray[Any], actions: NDArray[Any]
@@ -149,3 +240,14 @@ def _pool(tree: Tree, nodes: Nodes, rewards: NDArray[np.float64]) -> None:
     drift = np.bincount(inverse, weights=rewards - mean[inverse], minlength=len(unique))
     tree.pulls[unique] += counts
     tree.reward[unique] = mean + drift / tree.pulls[unique]
+
+
+def _asked(name: str, function: Any, states: NDArray[Any]) -> Any:
+    try:
+        return function(states)
+    except Exception as error:
+        raise ModelError(
+            f"the model's {name} raised {type(error).__name__}: {error} (for {len(states)} "
+            f"states, the first {brief(states[0])}); the original traceback is above",
+            state=states,
+        ) from error

@@ -3,48 +3,39 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numba import int64, typeof
 from numba.core.errors import NumbaError
-from numpy.typing import NDArray
 
-from platypoos._jit import (
-    borrow_row,
-    borrowed,
-    entry_point,
-    inlined,
-    jit,
-    jit_uncached,
-    overload,
-    with_fast_kernels,
-)
-from platypoos.blame import bad_reward, explained, located, not_deterministic
+from platypoos._jit import entry_point, jit, jit_uncached, with_fast_kernels
+from platypoos.advice import NO_HORIZON, Advice, draw_seed, kept, make_advice, no_legal_action
+from platypoos.blame import bad_reward, explained, located, not_deterministic, unlike_before
 from platypoos.checks import check_state
 from platypoos.errors import BudgetExceeded, InvalidArgument, ModelError, PlatypoosError
+from platypoos.machine import Machine
+from platypoos.machine_advice import (
+    BAD_ADVICE,
+    BAD_REWARD,
+    BUDGET,
+    CALLS,
+    FINE,
+    NEVER,
+    NO_LEGAL,
+    NODE,
+    OVER_BUDGET,
+    PAUSE,
+    RANDOM_STATE,
+    SEED,
+    SPARE,
+    STATUS,
+    STEP,
+)
 from platypoos.models.base import Access
 from platypoos.models.compiled import CompiledModel
-from platypoos.simulator import Floats, Nodes, calls_made, evaluate, is_due, play
-from platypoos.tree import ROOT, TERMINAL, Tree
-
-CALLS, BUDGET, STATUS, STEP, NODE, PAUSE = 0, 1, 2, 3, 4, 5
-"""Entries of ``Machine.ledger``."""
-FINE, OVER_BUDGET, BAD_REWARD, RANDOM_END = 0, 1, 2, 3
-"""Values of ``Machine.ledger[STATUS]``."""
-NEVER = 1 << 62
-
-
-class Machine(NamedTuple):
-    """What compiled code needs to query a model and keep its books."""
-
-    kernel: Any
-    params: Any
-    rng: np.random.Generator
-    states: NDArray[Any]  # [nodes + 2, state size] one state per node, and two to work with
-    ledger: NDArray[np.int64]  # calls, budget, status, step of the walk, node, pause
-    last_reward: NDArray[np.float64]  # [1] the reward that was refused
-    path: NDArray[np.int64]  # [depth] the nodes of a walk; empty if states can be restored
+from platypoos.simulator import Nodes, ask_legal
+from platypoos.tree import ROOT, Tree
 
 
 class CompiledSimulator:
@@ -58,6 +49,7 @@ class CompiledSimulator:
         rng: np.random.Generator,
         access: Access,
         tree: Tree,
+        horizon: int = NO_HORIZON,
     ) -> None:
         self.model = model
         self.tree = tree
@@ -75,10 +67,33 @@ class CompiledSimulator:
             params=model.params,
             rng=rng,
             states=states,
-            ledger=np.array((0, budget, FINE, 0, 0, NEVER)),
+            ledger=np.array((0, budget, FINE, 0, 0, NEVER, horizon, 0, 0)),
             last_reward=np.empty(1),
             path=np.empty(capacity if reset else 0, np.int64),
+            legal_kernel=model.legal,
+            value_kernel=model.value,
+            policy_kernel=model.policy,
+            legal=_NO_LEGAL,
+            worth=_NO_WORTH,
+            weights=_NO_WORTH,
         )
+        if model.legal is not None or model.value is not None or model.policy is not None:
+            masked, valued = model.legal is not None, model.value is not None
+            advice = make_advice(capacity + SPARE, model.num_actions, masked, valued)
+            self.machine = self.machine._replace(
+                **advice._asdict(), weights=np.zeros(model.num_actions)
+            )
+            self.machine.ledger[SEED] = draw_seed(rng)
+
+    @property
+    def advice(self) -> Advice:
+        """What the model said of the states that nodes lead to."""
+        return Advice(self.machine.legal, self.machine.worth)
+
+    def ask_legal(self, nodes: Nodes) -> None:
+        """Ask; see :func:`platypoos.simulator.ask_legal`."""
+        if len(self.machine.legal):
+            ask(self, nodes)
 
     @property
     def calls(self) -> int:
@@ -103,7 +118,8 @@ class CompiledSimulator:
         states = np.empty((len(tree.parent) + 2, before.shape[1]), before.dtype)
         states[: len(nodes)] = before[nodes]
         self.tree = tree
-        self.machine = self.machine._replace(states=states)
+        advice = kept(self.advice, nodes, len(tree.parent) + SPARE)
+        self.machine = self.machine._replace(states=states, **advice._asdict())
 
     @property
     def state_bytes(self) -> int:
@@ -170,14 +186,37 @@ class CompiledSimulator:
             )
         if ledger[STATUS] == BAD_REWARD:
             error: ModelError = bad_reward(float(self.machine.last_reward[0]), *self._place())
+        elif ledger[STATUS] == RANDOM_STATE:
+            states, node = self.machine.states, int(ledger[NODE])
+            error = unlike_before(*self._place(), states[node].copy(), states[-1].copy())
+        elif ledger[STATUS] == NO_LEGAL:
+            error = no_legal_action(self._reached())
+        elif ledger[STATUS] == BAD_ADVICE:
+            error = ModelError(
+                "the model's value must be a finite number, and its policy's weights finite and "
+                f"of at least 0 (at state {self._reached()})",
+                state=self._reached(),
+            )
         else:
             error = not_deterministic(*self._place())
         return self._kept(located(error))
+
+    def _reached(self) -> Any:
+        """The state that the model was asked about."""
+        machine = self.machine
+        row = int(machine.ledger[NODE])
+        if self.access is Access.RESET:
+            row = int(machine.ledger[STEP])
+        return machine.states[row].copy()
 
     def _kept(self, error: ModelError) -> ModelError:
         error.calls = self.calls
         error.tree = self.tree.trimmed()
         return error
+
+
+_NO_LEGAL = np.empty((0, 0), np.uint8)
+_NO_WORTH = np.empty(0)
 
 
 class Driver:
@@ -207,188 +246,7 @@ def patient_driver(seconds: float) -> Callable[[Callable[..., Any]], Driver]:
     return lambda function: Driver(function, seconds)
 
 
-@overload(evaluate)
-def _evaluate_compiled(sim: Any, tree: Any, nodes: Any, repeats: Any) -> Any:  # noqa: ARG001
-    def implementation(sim: Any, tree: Any, nodes: Any, repeats: Any) -> Any:
-        if len(sim.path) > 0:
-            return walk(sim, tree, nodes, repeats)
-        return query(sim, tree, nodes, repeats)
-
-    return implementation
-
-
-@overload(play)
-def _play_compiled(sim: Any, tree: Any, path: Any, rewards: Any) -> Any:  # noqa: ARG001
-    def implementation(sim: Any, tree: Any, path: Any, rewards: Any) -> Any:
-        return play_path(sim, tree, path, rewards)
-
-    return implementation
-
-
-@overload(is_due)
-def _is_due_compiled(sim: Any) -> Any:  # noqa: ARG001
-    def implementation(sim: Any) -> Any:
-        return sim.ledger[CALLS] >= sim.ledger[PAUSE]
-
-    return implementation
-
-
-@overload(calls_made)
-def _calls_made_compiled(sim: Any) -> Any:  # noqa: ARG001
-    def implementation(sim: Any) -> Any:
-        return sim.ledger[CALLS]
-
-    return implementation
-
-
-@inlined
-def query(sim: Machine, tree: Tree, nodes: Nodes, repeats: Nodes) -> bool:
-    """Evaluate nodes from their parents' stored states."""
-    sim, tree = borrowed(sim), borrowed(tree)
-    ledger = sim.ledger
-    calls = ledger[CALLS]
-    spare = borrow_row(sim.states, len(sim.states) - 1)
-    for i in range(len(nodes)):
-        count = repeats[i]
-        if count == 0:
-            continue
-        if calls + count > ledger[BUDGET]:
-            ledger[STATUS] = OVER_BUDGET
-            return False
-        node = np.uint64(nodes[i])  # unsigned: no need to look whether it counts from the end
-        calls += count
-        ledger[CALLS] = calls  # kept up to date: the step may raise
-        ledger[NODE] = nodes[i]
-        state = borrow_row(sim.states, tree.parent[node])
-        action = np.int64(tree.action[node])
-        pulls = tree.pulls[node]
-        if pulls == 0:
-            after = borrow_row(sim.states, node)
-            mean, ended = sim.kernel(state, action, sim.params, sim.rng, after)
-            taken = 1
-            if ended:
-                tree.flags[node] |= TERMINAL
-        else:
-            mean, ended = tree.reward[node], tree.flags[node] & TERMINAL != 0
-            taken = 0
-        drift = 0.0  # Σ (reward − mean): exact when rewards have no noise
-        for _ in range(taken, count):
-            reward, terminated = sim.kernel(state, action, sim.params, sim.rng, spare)
-            drift += reward - mean
-            if terminated != ended:
-                ledger[STATUS] = RANDOM_END
-                return False
-        if not np.isfinite(mean + drift):
-            ledger[STATUS] = BAD_REWARD
-            sim.last_reward[0] = mean + drift
-            return False
-        pulls += count
-        tree.pulls[node] = pulls
-        tree.reward[node] = mean + drift / pulls if pulls > 1 else mean
-    return True
-
-
-@jit
-def walk(sim: Machine, tree: Tree, nodes: Nodes, repeats: Nodes) -> bool:
-    """Evaluate nodes by trajectories from the root; every prefix gets its sample."""
-    sim, tree = borrowed(sim), borrowed(tree)
-    ledger = sim.ledger
-    for i in range(len(nodes)):
-        node = nodes[i]
-        depth = tree.depth[node]
-        at = node
-        for t in range(depth - 1, -1, -1):
-            sim.path[t] = at
-            at = tree.parent[at]
-        first_time = tree.pulls[node] == 0
-        endings = 0
-        for _ in range(repeats[i]):
-            terminated = False
-            for t in range(depth):
-                prefix = sim.path[t]
-                reward = 0.0  # once ended: absorbing with reward 0, and no call
-                if not terminated:
-                    if ledger[CALLS] + 1 > ledger[BUDGET]:
-                        ledger[STATUS] = OVER_BUDGET
-                        return False
-                    ledger[CALLS] += 1
-                    ledger[STEP] = t
-                    ledger[NODE] = prefix
-                    state = borrow_row(sim.states, ROOT if t == 0 else 1 + (t & 1))
-                    after = borrow_row(sim.states, 2 - (t & 1))
-                    action = np.int64(tree.action[prefix])
-                    reward, terminated = sim.kernel(state, action, sim.params, sim.rng, after)
-                    if not np.isfinite(reward):
-                        ledger[STATUS] = BAD_REWARD
-                        sim.last_reward[0] = reward
-                        return False
-                pulls = tree.pulls[prefix] + 1
-                tree.pulls[prefix] = pulls
-                mean = tree.reward[prefix] if pulls > 1 else reward
-                tree.reward[prefix] = mean + (reward - mean) / pulls
-            endings += terminated
-        if first_time and endings == repeats[i] and endings > 0:
-            tree.flags[node] |= TERMINAL
-    return True
-
-
-@inlined
-def play_path(sim: Machine, tree: Tree, path: Nodes, rewards: Floats) -> int:
-    """Walk along the nodes of a path, a call each; see ``simulator.play``."""
-    sim, tree = borrowed(sim), borrowed(tree)
-    ledger = sim.ledger
-    length = len(path)
-    if ledger[CALLS] + length > ledger[BUDGET]:
-        ledger[STATUS] = OVER_BUDGET
-        return -1
-    reset = len(sim.path) > 0
-    spare = len(sim.states) - 1
-    got = length  # nodes with a sample
-    for t in range(length):
-        node = path[t]
-        pulls = tree.pulls[node]
-        ledger[CALLS] += 1
-        ledger[NODE] = node
-        ledger[STEP] = t
-        if reset:
-            source, target = (ROOT if t == 0 else 1 + (t & 1)), 2 - (t & 1)
-        else:
-            source, target = int(tree.parent[node]), (spare if pulls else int(node))
-        reward, ended = sim.kernel(
-            borrow_row(sim.states, source),
-            np.int64(tree.action[node]),
-            sim.params,
-            sim.rng,
-            borrow_row(sim.states, target),
-        )
-        if not np.isfinite(reward):
-            ledger[STATUS] = BAD_REWARD
-            sim.last_reward[0] = reward
-            return -1
-        known_end = tree.flags[node] & TERMINAL != 0
-        if pulls == 0:
-            if ended:
-                tree.flags[node] |= TERMINAL
-            tree.reward[node] = reward
-        else:
-            if ended != known_end:
-                if not reset:
-                    ledger[STATUS] = RANDOM_END
-                    return -1
-                tree.flags[node] &= ~np.uint8(TERMINAL)  # it ended by chance when it was new
-            tree.reward[node] += (reward - tree.reward[node]) / (pulls + 1)
-        tree.pulls[node] = pulls + 1
-        rewards[t] = reward
-        if ended:
-            # Absorbing with reward 0, and no call: a sample for the nodes known already.
-            got = t + 1
-            for later in range(t + 1, length):
-                rewards[later] = 0.0
-                node = path[later]
-                pulls = tree.pulls[node]
-                if pulls > 0:
-                    tree.reward[node] -= tree.reward[node] / (pulls + 1)
-                    tree.pulls[node] = pulls + 1
-                    got = later + 1
-            break
-    return got
+@Driver
+def ask(sim: Any, nodes: Nodes) -> bool:
+    """Ask for legal actions from outside of compiled code."""
+    return ask_legal(sim, nodes)

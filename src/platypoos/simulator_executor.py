@@ -18,13 +18,16 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from platypoos.advice import Advisor
 from platypoos.blame import act
 from platypoos.errors import InvalidArgument, ModelError, WorkerError
 from platypoos.models.base import Transition
 from platypoos.models.snapshots import pickled
-from platypoos.simulator import FunctionSimulator, Nodes, path_to, record
+from platypoos.simulator import BARRED, Nodes, choose_again, path_to, record, steps_known
+from platypoos.simulator_function import FunctionSimulator
 from platypoos.streams import Stream
-from platypoos.tree import Tree
+from platypoos.tree import ILLEGAL, Tree
+from platypoos.watch import Watch
 
 _KEPT = 4  # models that a worker keeps
 _here = threading.local()
@@ -38,6 +41,10 @@ class Unit(NamedTuple):
     actions: tuple[int, ...]
     keep: bool
     """Whether the state it leads to is wanted."""
+    is_walk: bool = False
+    """Whether it starts at the root (RESET)…"""
+    known: int = 0
+    """…then so many of its steps have been taken before."""
 
 
 class Failure(NamedTuple):
@@ -47,6 +54,10 @@ class Failure(NamedTuple):
     trace: str
 
 
+class Barred(NamedTuple):
+    """In place of a result: the action is not legal in the state that was reached."""
+
+
 class WorkerTraceback(Exception):
     """The traceback of an error in a worker."""
 
@@ -54,7 +65,7 @@ class WorkerTraceback(Exception):
         return "\n" + str(self.args[0])
 
 
-Step = Transition | Failure
+Step = Transition | Failure | Barred
 Chunk = list[tuple[bytes, list[Unit]]]
 
 
@@ -71,23 +82,34 @@ def work(token: str, payload: bytes, states: list[Any], chunk: Chunk) -> list[li
         return [[_portable(failed)]]
     stream = Stream()
     results: list[list[Step]] = []
+    advisor = Advisor(model, model.num_actions)
+    watch = Watch(model, states[0])
     for word, units in chunk:
         stream.start(word)
         for unit in units:
             steps: list[Step] = []
             results.append(steps)
             state = states[unit.state]
-            for action in unit.actions:
-                try:
+            try:
+                for step, planned in enumerate(unit.actions):
+                    action = planned
+                    if advisor.masked and unit.is_walk:
+                        known = step < unit.known
+                        action = choose_again(advisor, state, planned, known, stream.rng)
+                        if action == BARRED:
+                            steps.append(Barred())
+                            break
                     state, reward, terminated = act(model, state, action, stream.rng)
-                except ModelError as error:
-                    steps.append(_portable(error))
-                    return results
-                steps.append(Transition(None, reward, terminated))
-                if terminated:
-                    break
-            if unit.keep:
-                steps[-1] = Transition(state, steps[-1].reward, steps[-1].terminated)  # type: ignore[union-attr]
+                    steps.append(Transition(None, reward, terminated))
+                    if terminated:
+                        break
+                if watch.looks_at_states and len(results) == 1:
+                    watch.look_back()
+            except ModelError as error:
+                steps.append(_portable(error))
+                return results
+            if unit.keep and isinstance(steps[-1], Transition):
+                steps[-1] = Transition(state, steps[-1].reward, steps[-1].terminated)
     return results
 
 
@@ -133,6 +155,10 @@ class ExecutorSimulator(FunctionSimulator):
         self._token = hashlib.sha256(self._payload).hexdigest()
         self._arrived: deque[Transition] = deque()
         self._workers = _number_of_workers(executor)
+        self._watched = 0
+
+    def _calls_to_watch(self) -> int:
+        return self._watched
 
     def _query(self, tree: Tree, nodes: Nodes, repeats: Nodes) -> None:
         total = int(repeats.sum())
@@ -142,6 +168,7 @@ class ExecutorSimulator(FunctionSimulator):
         self._streams.begin(total, total)
         parents = tree.parent[nodes].tolist()
         places = {parent: place for place, parent in enumerate(dict.fromkeys(parents))}
+        self._watched = super()._calls_to_watch()
         units: list[Unit] = []
         for parent, action, count, pulls in zip(
             parents,
@@ -151,7 +178,9 @@ class ExecutorSimulator(FunctionSimulator):
             strict=True,
         ):
             for again in range(count):
-                units.append(Unit(places[parent], (action,), not pulls and not again))  # noqa: PERF401
+                new = not pulls and not again
+                watched = len(units) < self._watched  # to be compared with the state it led to
+                units.append(Unit(places[parent], (action,), new or watched))
         results, lost = self._spread([self.states[parent] for parent in places], units)
         made = sum(len(steps) for steps in results)
         # A node's samples count up to its first failure.
@@ -175,13 +204,14 @@ class ExecutorSimulator(FunctionSimulator):
         self._admit(worst)
         self._streams.begin(int(repeats.sum()), worst)
         paths = [path_to(tree, node) for node in nodes.tolist()]
+        asked = self._advisor.masked or self._advisor.valued
         units = [
-            Unit(0, tuple(tree.action[path].tolist()), keep=False)
+            Unit(0, tuple(tree.action[path].tolist()), asked, True, steps_known(tree, path))
             for path, count in zip(paths, repeats.tolist(), strict=True)
             for _ in range(count)
         ]
         results, lost = self._spread([self.root_state], units)
-        made = sum(len(steps) for steps in results)
+        made = sum(len(steps) - isinstance(steps[-1], Barred) for steps in results if steps)
         failure = next((s for steps in results for s in steps if isinstance(s, Failure)), None)
         good, start = [], 0
         for path, count in zip(paths, repeats.tolist(), strict=True):
@@ -189,15 +219,17 @@ class ExecutorSimulator(FunctionSimulator):
             start += count
             whole = [steps for steps in walks if steps and isinstance(steps[-1], Transition)]
             for steps in walks:
-                if steps and isinstance(steps[-1], Failure):
+                if steps and isinstance(steps[-1], Barred):
+                    tree.flags[path[len(steps) - 1]] |= ILLEGAL
+                if steps and not isinstance(steps[-1], Transition):
                     for node, step in zip(path, steps[:-1], strict=False):
                         record(tree, node, step.reward)  # type: ignore[union-attr]
             for steps in whole:
                 self._arrived.extend(steps)  # type: ignore[arg-type]
             good.append(len(whole))
         counts = np.array(good, np.int64)
-        asked = counts > 0
-        self._record(super()._walk, tree, nodes[asked], counts[asked], made + lost, failure)
+        played = counts > 0
+        self._record(super()._walk, tree, nodes[played], counts[played], made + lost, failure)
 
     def _record(
         self,
@@ -224,6 +256,9 @@ class ExecutorSimulator(FunctionSimulator):
     def _next(self, state: Any, action: int, rng: Any) -> Transition:
         del state, action, rng
         return self._arrived.popleft()
+
+    def _choose_again(self, state: Any, planned: int, known: bool) -> int:
+        return planned if self._arrived else super()._choose_again(state, planned, known)
 
     def _advance(self, state: Any, action: int) -> tuple[Any, float, bool]:
         if self._arrived:

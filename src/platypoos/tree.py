@@ -22,6 +22,10 @@ OPENED = 1
 TERMINAL = 2
 """Flag: the episode ends in the node. Absorbing with reward 0, never opened."""
 
+ILLEGAL = 4
+"""Flag: the action is not legal. Never evaluated, never opened, never recommended."""
+CLOSED = TERMINAL | ILLEGAL
+
 NODE_BITS = np.uint64(0xFFFFFFFF)
 """The part of a ticket that is the node's number."""
 
@@ -36,7 +40,7 @@ class Tree(NamedTuple):
     reward: NDArray[np.float64]  # [capacity] r̂(a), their mean
     value: NDArray[np.float64]  # [capacity] û(a), as of the last time it was needed
     p_index: NDArray[np.int16]  # [capacity] the p at which the parent was opened
-    flags: NDArray[np.uint8]  # [capacity] OPENED, TERMINAL
+    flags: NDArray[np.uint8]  # [capacity] OPENED, TERMINAL, ILLEGAL
     size: NDArray[np.int64]  # [1]
 
     @property

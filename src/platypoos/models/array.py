@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from platypoos.checks import check_access, check_num_actions
+from platypoos.checks import check_access, check_function, check_num_actions
 from platypoos.errors import InvalidArgument, TransitionError
 from platypoos.models.base import Access, Transition
 
@@ -29,6 +29,10 @@ class ArrayModel:
         access: ``Access.RESET`` if only whole trajectories from the root can be simulated.
         batch_size: the most rows passed to ``function`` at once.
         problem: the problem this is a form of, if it has one that is solved exactly.
+        legal: ``legal(states)`` returns a boolean for each of n states and each action, an array
+            of shape [n, num_actions]: whether it is allowed there.
+        value: ``value(states)`` returns n numbers: roughly what the states are worth.
+        policy: ``policy(states)`` returns n rows of weights of the actions.
 
     >>> import numpy as np
     >>> import platypoos as pp
@@ -46,6 +50,9 @@ class ArrayModel:
     access: Access = Access.RESTORE
     batch_size: int = 8192
     problem: Any = None
+    legal: Callable[[NDArray[Any]], Any] | None = None
+    value: Callable[[NDArray[Any]], Any] | None = None
+    policy: Callable[[NDArray[Any]], Any] | None = None
 
     def __post_init__(self) -> None:
         if not callable(self.function):
@@ -53,6 +60,8 @@ class ArrayModel:
                 f"function must be callable, got {self.function!r}; "
                 "pass step(states, actions, rng) -> (states, rewards, terminated)"
             )
+        for name in ("legal", "value", "policy"):
+            check_function(name, getattr(self, name))
         object.__setattr__(self, "num_actions", check_num_actions(self.num_actions))
         object.__setattr__(self, "access", check_access(self.access))
         if not isinstance(self.batch_size, int) or self.batch_size < 1:
@@ -114,3 +123,19 @@ class ArrayModel:
             np.asarray(state)[None], np.array([action], dtype=np.int64), rng
         )
         return Transition(states[0], float(rewards[0]), bool(terminated[0]))
+
+    def single_legal(self) -> Callable[[Any], Any] | None:
+        """``legal`` of one state, if the model has it."""
+        return _of_one(self.legal)
+
+    def single_value(self) -> Callable[[Any], Any] | None:
+        """``value`` of one state, if the model has it."""
+        return _of_one(self.value)
+
+    def single_policy(self) -> Callable[[Any], Any] | None:
+        """``policy`` of one state, if the model has it."""
+        return _of_one(self.policy)
+
+
+def _of_one(function: Callable[[NDArray[Any]], Any] | None) -> Callable[[Any], Any] | None:
+    return None if function is None else lambda state: function(np.asarray(state)[None])[0]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import enum
+from collections.abc import Callable
 from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
@@ -32,6 +33,15 @@ class Model(Protocol):
 
     The dynamics must be deterministic for ``Access.RESTORE``; rewards may be random, with all
     their randomness drawn from ``rng``. A model may declare ``access = Access.RESET``.
+
+    A model may say more, by methods that are all optional:
+
+    - ``legal(state)``: the numbers of the actions that are allowed, or a boolean for each action.
+      Planners never call or recommend another one.
+    - ``key(state)``: states with the same key are the same, for planners that share states.
+    - ``value(state)``: roughly what a state is worth. Planners use it where a sequence ends.
+    - ``policy(state)``: a weight for each action. Planners that roll out draw actions by it.
+    - ``acting``: a model of the same states to act in, if ends are different there.
     """
 
     @property
@@ -47,3 +57,13 @@ class Model(Protocol):
     def step(self, state: Any, action: int, rng: np.random.Generator) -> Transition:
         """Take ``action`` in ``state``."""
         ...
+
+
+def said_of_one(model: Any, name: str) -> Callable[[Any], Any] | None:
+    """A model's ``legal``, ``value`` or ``policy`` as a function of one state; None if it has none.
+
+    Array and compiled models have these in another form.
+    """
+    single = getattr(model, f"single_{name}", None)
+    said = single() if callable(single) else getattr(model, name, None)
+    return said if callable(said) else None

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from platypoos.advice import Advisor
 from platypoos.blame import act, brief
 from platypoos.checks import access_of, check_num_actions, missing_from, same
 from platypoos.errors import InvalidArgument, ModelError, PlatypoosError
@@ -47,8 +48,9 @@ def check_model(model: Any, *, steps: int = 200, seed: int = 0) -> ModelReport:
     is given alone; that all randomness comes from the generator it is given; that the same state
     and action lead to the same state (unless the model only has RESET access); that an array
     model treats the rows of a batch independently; and that a compiled kernel writes the whole
-    next state, and nothing else. Says whether states can be told apart, so that sequences that
-    meet can share their samples.
+    next state, and nothing else. If the model says which actions are legal, that this depends on
+    the state only, that none of them raises, and that there is one. Says whether states can be
+    told apart, so that sequences that meet can share their samples.
 
     Args:
         model: the model to check. Its initial state is copied, if it can be.
@@ -80,6 +82,8 @@ class _Checker:
         self.model, self.steps, self.rng = model, steps, rng
         self.passed: list[str] = []
         self.problems: list[str] = []
+        self.barred = 0
+        """Actions that were not legal, in all states that were asked about."""
 
     def run(self) -> None:
         model = self.model
@@ -102,6 +106,7 @@ class _Checker:
             self.start = model.initial_state
             self.copy = lambda state: state
             self.passed.append(f"states cannot be copied ({error}): not checked for changes")
+        self.advisor = Advisor(model, num_actions)
         if isinstance(model, CompiledModel):
             self._kernel(num_actions)
         if not self.problems:
@@ -109,15 +114,38 @@ class _Checker:
         if isinstance(model, ArrayModel) and not self.problems:
             self._batch(num_actions)
 
+    def _legal_action(self, state: Any, num_actions: int) -> int:
+        """A random action that is legal; a problem if what is legal changes by itself."""
+        if not self.advisor.masked:
+            return int(self.rng.integers(num_actions))
+        mask, again = self.advisor.mask(state), self.advisor.mask(self.copy(state))
+        self.barred += int(num_actions - mask.sum())
+        if not same(mask, again):
+            self.problems.append(
+                f"the legal actions of a state were {np.flatnonzero(mask).tolist()} and then "
+                f"{np.flatnonzero(again).tolist()}; they must depend on the state only (at state "
+                f"{brief(state)})"
+            )
+        return int(self.rng.choice(np.flatnonzero(mask)))
+
+    def _knowledge(self, state: Any) -> None:
+        """What the model says that a state is worth, and what it would do: errors if not numbers."""
+        if self.advisor.valued:
+            self.advisor.value(state)
+        if self.advisor.guided:
+            self.advisor.weights(state, None)
+
     def _walk(self, num_actions: int, access: Access) -> None:
         model, rng = self.model, self.rng
         restore = access is Access.RESTORE
         state, at_start = self.copy(self.start), True
         key = key_of(model, state)
         known: set[Any] = set()
-        met = 0
+        met = self.barred = 0
         for _ in range(self.steps):
-            action, seed = int(rng.integers(num_actions)), int(rng.integers(2**32))
+            action, seed = self._legal_action(state, num_actions), int(rng.integers(2**32))
+            if self.problems:
+                return
             before = self.copy(state)
             after, reward, terminated = act(model, state, action, np.random.default_rng(seed))
             where = f"(at state {brief(before)}, action {action})"
@@ -158,8 +186,15 @@ class _Checker:
                 except TypeError as error:
                     self.problems.append(f"the key of a state cannot be hashed: {error} {where}")
                     return
+            if not terminated:
+                self._knowledge(after)
             state, at_start = (self.copy(self.start), True) if terminated else (after, False)
         self.passed.append(f"{self.steps} steps: states, finite rewards, flags")
+        if self.advisor.masked:
+            self.passed.append(
+                "legal actions depend on the state only, and can be taken; "
+                f"{self.barred / self.steps:.3g} of {num_actions} were not legal on average"
+            )
         if restore:
             self.passed += [
                 "states are left as they were",
@@ -175,9 +210,9 @@ class _Checker:
         model, rng = self.model, self.rng
         states = [np.asarray(model.initial_state)]
         for _ in range(15):
-            after = model.step(states[-1], int(rng.integers(num_actions)), rng)
+            after = model.step(states[-1], self._legal_action(states[-1], num_actions), rng)
             states.append(np.asarray(model.initial_state if after.terminated else after.state))
-        return states, rng.integers(num_actions, size=16)
+        return states, np.array([self._legal_action(state, num_actions) for state in states])
 
     def _batch(self, num_actions: int) -> None:
         model, rng = self.model, self.rng

@@ -16,6 +16,27 @@ from platypoos.checks import check_access, check_num_actions
 from platypoos.errors import InvalidArgument
 from platypoos.models.base import Access, Transition
 
+_SIGNATURES = {
+    "kernel": "kernel(state, action, params, rng, next_state) -> (reward, terminated)",
+    "legal": "legal(state, params, mask), which writes the mask",
+    "value": "value(state, params) -> float",
+    "policy": "policy(state, params, weights), which writes the weights",
+}
+
+
+def _check_compiled(name: str, function: Any, signature: str) -> None:
+    if function is None:
+        return
+    if not isinstance(function, Dispatcher):
+        raise InvalidArgument(f"{name} must be compiled with numba.njit, got {function!r}")
+    takes = len(inspect.signature(function.py_func).parameters)
+    wanted = signature[: signature.index(")")].count(",") + 1
+    if takes != wanted:
+        raise InvalidArgument(
+            f"the {name} {function.py_func.__name__} takes {takes} arguments; it must be "
+            f"{signature}"
+        )
+
 
 @dataclass(frozen=True, eq=False)
 class CompiledModel:
@@ -30,6 +51,10 @@ class CompiledModel:
         params: passed to every step: an array, a number, or a tuple of these.
         access: ``Access.RESET`` if only whole trajectories from the root can be simulated.
         problem: the problem this is a form of, if it has one that is solved exactly.
+        legal: compiled, ``legal(state, params, mask)``; it writes False to ``mask[action]`` where
+            an action is not allowed. All entries are True before.
+        value: compiled, ``value(state, params)``: roughly what a state is worth.
+        policy: compiled, ``policy(state, params, weights)``; it writes a weight for each action.
 
     The first plan compiles the planner around the kernel (some seconds); the result is kept on
     disk for later processes as long as the kernel's code does not change.
@@ -51,6 +76,9 @@ class CompiledModel:
     params: Any = 0.0
     access: Access = Access.RESTORE
     problem: Any = None
+    legal: Any = None
+    value: Any = None
+    policy: Any = None
     cacheable: bool = field(init=False, repr=False)
     entry_points: dict[Any, Callable[..., Any]] = field(init=False, repr=False)
 
@@ -60,12 +88,8 @@ class CompiledModel:
                 f"kernel must be compiled with numba.njit, got {self.kernel!r}; "
                 "for a plain Python function use FunctionModel"
             )
-        takes = len(inspect.signature(self.kernel.py_func).parameters)
-        if takes != 5:
-            raise InvalidArgument(
-                f"the kernel {self.kernel.py_func.__name__} takes {takes} arguments; it must be "
-                "kernel(state, action, params, rng, next_state) -> (reward, terminated)"
-            )
+        for name, signature in _SIGNATURES.items():
+            _check_compiled(name, getattr(self, name), signature)
         try:
             numba.typeof(self.params)
         except ValueError as error:
@@ -83,7 +107,9 @@ class CompiledModel:
         state = state.copy()
         state.flags.writeable = False
         object.__setattr__(self, "initial_state", state)
-        object.__setattr__(self, "cacheable", name_for_cache(self.kernel))
+        said = [self.kernel, self.legal, self.value, self.policy]
+        named = [name_for_cache(function) for function in said if function is not None]
+        object.__setattr__(self, "cacheable", all(named))
         object.__setattr__(self, "entry_points", {})
 
     def step(self, state: Any, action: int, rng: np.random.Generator) -> Transition:
@@ -95,3 +121,33 @@ class CompiledModel:
     def step_into(self, state: Any, action: int, rng: np.random.Generator, after: Any) -> Any:
         """Call the kernel on arrays as they are; it writes the next state into ``after``."""
         return self.kernel(state, action, self.params, rng, after)
+
+    def single_legal(self) -> Callable[[Any], Any] | None:
+        """The legal actions of one state, if the model tells."""
+        if self.legal is None:
+            return None
+
+        def legal(state: Any) -> Any:
+            mask = np.ones(self.num_actions, np.uint8)
+            self.legal(np.array(state, self.initial_state.dtype), self.params, mask)
+            return mask != 0
+
+        return legal
+
+    def single_value(self) -> Callable[[Any], Any] | None:
+        """What one state is worth, if the model tells."""
+        if self.value is None:
+            return None
+        return lambda state: self.value(np.array(state, self.initial_state.dtype), self.params)
+
+    def single_policy(self) -> Callable[[Any], Any] | None:
+        """The policy's weights in one state, if the model has one."""
+        if self.policy is None:
+            return None
+
+        def policy(state: Any) -> Any:
+            weights = np.zeros(self.num_actions)
+            self.policy(np.array(state, self.initial_state.dtype), self.params, weights)
+            return weights
+
+        return policy

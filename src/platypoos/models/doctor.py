@@ -13,6 +13,7 @@ from platypoos.checks import check_count, check_seed
 from platypoos.errors import InvalidArgument
 from platypoos.models.actions import SOME
 from platypoos.models.base import Access
+from platypoos.models.examine import examine_masks, measure_cells
 from platypoos.models.families import ToyText
 from platypoos.models.generators import generators_of, global_state, position
 from platypoos.models.gymnasium import GymnasiumModel
@@ -90,7 +91,7 @@ def check_simulator(
         steps: their length; each is restored at every step, as far as 40 seconds go.
         seed: for the trajectories.
         on_progress: called with what is being done.
-        **options: of the model (``actions``, ``repeat``) and of ``gymnasium.make``.
+        **options: of the model (``actions``, ``resolution``, …) and of ``gymnasium.make``.
 
     >>> import platypoos as pp
     >>> report = pp.check_simulator("CartPole-v1")
@@ -146,10 +147,11 @@ class _Doctor:
         costs: dict[str, float] = {}
         try:
             self.tell("restoring random trajectories")
-            if self._faithful() or self.unruly:
+            if self._masks() and (self._faithful() or self.unruly):
                 self.tell("looking for randomness")
                 self._randomness()
                 self.tell("measuring")
+                self._cells()
                 costs = self._costs()
         except Exception as error:  # noqa: BLE001  whatever it raises is the finding
             self.problems.append(f"it failed with {_words(error)}")
@@ -166,8 +168,28 @@ class _Doctor:
         except Exception:  # noqa: BLE001  the problem has been reported
             self.keeper.replayed = 0
 
-    def _begin(self, seed: int) -> None:
-        self.keeper.reset(seed)
+    def _masks(self) -> bool:
+        """Whether the masks can be trusted, if there are any."""
+        if self.model.legal is None:
+            return True
+        until = time.monotonic() + _PATIENCE / 4
+        well, wrong = examine_masks(self.model, self.trajectories, self.steps, self.rng, until)
+        self.model.start(0)
+        if not wrong:
+            self.passed.append(well)
+            return True
+        self.problems.append(wrong)
+        self.advice.append(
+            "mend the mask: it must depend on the state alone, and allow an action unless it ended"
+        )
+        return False
+
+    def _cells(self) -> None:
+        """How much is given up by cells, if there are any."""
+        if self.model.resolution is not None and self.model.access is Access.RESTORE:
+            found, remedy = measure_cells(self.model, self.rng)
+            self.passed.append(found)
+            self.advice += [remedy] if remedy else []
 
     def _faithful(self) -> bool:
         """Whether restored states go on as the uninterrupted trajectory did."""
@@ -177,12 +199,12 @@ class _Doctor:
             if time.monotonic() > deadline:
                 break
             drive = random_drive(self.model.actions, self.steps, self.rng)
-            self._begin(number)
+            self.model.start(number)
             alone = drive.run(self.keeper)
             if not all(np.isfinite(reward) for _, reward, _ in alone):
                 self.problems.append("a reward is NaN or infinite; rewards must be finite numbers")
                 return False
-            self._begin(number)
+            self.model.start(number)
             saved, snapshots = drive.run_and_save(self.keeper)
             found = first_difference(alone, saved)
             if found:
@@ -233,9 +255,9 @@ class _Doctor:
 
     def _not_repeatable(self, drive: Drive, number: int, step: int, how: str) -> None:
         """Two equal drives from a reset differ: of themselves, or because of the saves."""
-        self._begin(number)
+        self.model.start(number)
         one = drive.run(self.keeper)
-        self._begin(number)
+        self.model.start(number)
         if first_difference(one, drive.run(self.keeper)):
             self.unruly = True
             self.problems.append(
@@ -273,7 +295,7 @@ class _Doctor:
         rng, keeper = self.rng, self.keeper
         deadline = time.monotonic() + _PATIENCE / 2
         for number in range(self.trajectories):
-            self._begin(1000 + number)
+            self.model.start(1000 + number)
             for _ in range(self.steps):
                 snapshot = keeper.save()
                 drive = random_drive(self.model.actions, AHEAD, rng)
@@ -285,7 +307,7 @@ class _Doctor:
                 generators = generators_of(keeper)
                 before = [position(generator) for _, generator in generators]
                 outside = global_state()
-                keeper.step(drive.actions[0], np.random.default_rng(drive.seeds[0]))
+                drive.take(keeper, 0, np.random.default_rng(drive.seeds[0]))
                 leaks |= {
                     name
                     for (name, generator), was in zip(generators, before, strict=True)
@@ -334,22 +356,24 @@ class _Doctor:
 
     def _costs(self) -> dict[str, float]:
         keeper, actions = self.keeper, self.model.actions
-        self._begin(0)
+        self.model.start(0)
         spent: dict[str, list[float]] = {"save_us": [], "step_us": [], "restore_us": []}
         deadline = time.monotonic() + 5
         for _ in range(50):
-            action = actions[int(self.rng.integers(len(actions)))]
+            number = random_drive(actions, 1, self.rng).number(keeper, 0)
+            if number is None:
+                break
             clock = [time.perf_counter()]
             snapshot = keeper.save()
             clock.append(time.perf_counter())
-            keeper.step(action, self.rng)
+            keeper.step(actions[number], self.rng)
             clock.append(time.perf_counter())
             keeper.restore(snapshot)
             clock.append(time.perf_counter())
             for name, seconds in zip(spent, np.diff(clock), strict=True):
                 spent[name].append(float(seconds) * 1e6)
-            if keeper.step(action, self.rng)[2]:
-                self._begin(0)
+            if keeper.step(actions[number], self.rng)[2]:
+                self.model.start(0)
             if time.monotonic() > deadline:
                 break
         return {name: float(np.median(values)) for name, values in spent.items()}

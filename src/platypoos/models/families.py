@@ -1,10 +1,9 @@
-"""The kinds of environment that save and restore their state natively, and how to add one."""
+"""The kinds of environment that save and restore their state natively."""
 
 from __future__ import annotations
 
 import copy
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -12,12 +11,9 @@ import numpy as np
 from platypoos.errors import InvalidArgument
 from platypoos.models.snapshots import (
     NOT_STATE,
-    DeepCopyKeeper,
-    FunctionKeeper,
     Keeper,
     Outcome,
     ReplayKeeper,
-    Unknown,
     attributes_of,
     duplicate,
     put_attributes,
@@ -65,6 +61,14 @@ class ToyText(Keeper):
 
     def restore_core(self, snapshot: Any) -> None:
         vars(self.core).update(duplicate(snapshot))
+
+    def info(self) -> dict[str, Any] | None:
+        mask = getattr(self.core, "action_mask", None)
+        return {"action_mask": mask(self.core.s)} if callable(mask) else None
+
+    def key(self, snapshot: Any) -> Any:
+        """The number of the state, if the table says everything."""
+        return None if self.table() is None else snapshot["s"]
 
     def table(self) -> Any:
         """The table of all transitions, if it says everything."""
@@ -171,7 +175,13 @@ class Atari(Keeper):
                 self._last = key
             reward += ale.act(self._last)
         self._old_screen = False
-        return None, reward, ale.game_over(with_truncation=False)
+        ended = ale.game_over(with_truncation=False)
+        if self.notes is not None:
+            self.notes.read(self.env, None, self.info(), ended=ended)
+        return None, reward, ended
+
+    def info(self) -> dict[str, Any]:
+        return dict(self.core._get_info())  # noqa: SLF001
 
     def observe(self, observation: Any) -> Any:
         return self.ale.getRAM() if observation is None else observation
@@ -201,12 +211,12 @@ class Atari(Keeper):
 class Box2D(ReplayKeeper):
     """A replay: Box2D hides what its solver keeps from one step to the next."""
 
-    def start_over(self, seed: int) -> None:
+    def start_over(self, seed: int) -> Any:
         # A world that was used before leaves traces in the next episode.
         core, world = self.core, self.core.world
         core._destroy()  # noqa: SLF001
         core.world = type(world)(gravity=world.gravity)
-        super().start_over(seed)
+        return super().start_over(seed)
 
 
 def _unseen() -> None:
@@ -325,92 +335,3 @@ class Highway(Keeper):
 
     def restore_core(self, snapshot: Any) -> None:
         vars(self.core).update(self._copied(snapshot))
-
-
-@dataclass(frozen=True)
-class Family:
-    """A kind of environment: which it is, and who keeps its state."""
-
-    name: str
-    matches: Callable[[Any], bool]
-    """Whether a bare environment is of this kind."""
-    keeper: Callable[[Any], Keeper]
-    """Makes the keeper of an environment."""
-
-
-def _from(*modules: str) -> Callable[[Any], bool]:
-    """Only classes of these modules themselves: a subclass elsewhere may keep more."""
-    return lambda core: type(core).__module__.startswith(modules)
-
-
-_is_box2d = _from("gymnasium.envs.box2d.")
-
-
-def _is_mujoco(core: Any) -> bool:
-    return any(kind.__name__ == "MujocoEnv" for kind in type(core).__mro__)
-
-
-_FAMILIES: list[Family] = [
-    Family("classic control", _from("gymnasium.envs.classic_control."), ClassicControl),
-    Family("toy text", _from("gymnasium.envs.toy_text."), ToyText),
-    Family("MuJoCo", _is_mujoco, MuJoCo),
-    Family("Atari", _from("ale_py."), Atari),
-    Family("MiniGrid", _from("minigrid."), MiniGrid),
-    Family("highway-env", _from("highway_env."), Highway),
-    Family("Box2D", _is_box2d, Box2D),
-]
-
-
-def replay_keeper(env: Any) -> Keeper:
-    """The keeper that replays an environment."""
-    return (Box2D if _is_box2d(env.unwrapped) else ReplayKeeper)(env)
-
-
-METHODS: dict[str, Callable[[Any], Keeper]] = {"deepcopy": DeepCopyKeeper, "replay": replay_keeper}
-
-
-def register_family(
-    name: str,
-    matches: Callable[[Any], bool],
-    save: Callable[[Any], Any],
-    restore: Callable[[Any, Any], None],
-) -> Family:
-    """Tell how a kind of environment saves and restores its state.
-
-    Args:
-        name: for reports.
-        matches: ``matches(env.unwrapped)`` says whether an environment is of this kind.
-        save: ``save(env.unwrapped)`` returns its state; steps taken later must not change it.
-        restore: ``restore(env.unwrapped, state)`` puts it back; the state must stay as it is.
-
-    What was registered last is asked first. Workers of an executor must know of it too: register it
-    in a module that they import. Leave the environment's ``np_random`` out of the
-    state. Then let ``platypoos.check_simulator`` prove it.
-
-    >>> import platypoos as pp
-    >>> family = pp.register_family(
-    ...     "my simulator",
-    ...     matches=lambda env: type(env).__name__ == "MySimulator",
-    ...     save=lambda env: env.position,
-    ...     restore=lambda env, position: setattr(env, "position", position),
-    ... )
-    """
-    for function in (matches, save, restore):
-        if not callable(function):
-            raise InvalidArgument(f"matches, save and restore must be functions, got {function!r}")
-    family = Family(name, matches, lambda env: FunctionKeeper(env, name, save, restore))
-    _FAMILIES.insert(0, family)
-    return family
-
-
-def native_keeper(env: Any) -> Keeper | None:
-    """The keeper of the environment's family, or None if there is none that knows it."""
-    for family in _FAMILIES:
-        if family.matches(env.unwrapped):
-            try:
-                keeper = family.keeper(env)
-            except Unknown:
-                return None  # it has attributes that its family does not know
-            keeper.family = family.name
-            return keeper
-    return None

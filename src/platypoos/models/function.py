@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from platypoos.checks import check_access, check_num_actions
+from platypoos.checks import check_access, check_function, check_num_actions
 from platypoos.errors import InvalidArgument
 from platypoos.models.base import Access, Transition
 
@@ -25,6 +25,10 @@ class FunctionModel:
         access: ``Access.RESET`` if only whole trajectories from the root can be simulated.
         key: ``key(state)`` tells states apart, for planners that share what they know of them;
             not needed for states that can be hashed, and for arrays.
+        legal: ``legal(state)`` returns the numbers of the actions that are allowed in a state, or
+            a boolean for each action. Others are never called, and cost nothing.
+        value: ``value(state)`` says roughly what a state is worth, in units of discounted reward.
+        policy: ``policy(state)`` returns a weight for each action: what a sensible actor does.
 
     >>> import platypoos as pp
     >>> def step(position, action, rng):
@@ -33,6 +37,9 @@ class FunctionModel:
     >>> model = pp.FunctionModel(step, num_actions=2, initial_state=0)
     >>> pp.plan(model, budget=200, discount=0.9, seed=0).actions[:3]
     (1, 1, 1)
+    >>> left_only = pp.FunctionModel(step, 2, 0, legal=lambda position: [0])
+    >>> pp.plan(left_only, budget=200, discount=0.9, seed=0).action
+    0
     """
 
     function: Callable[[Any, int, np.random.Generator], Any]
@@ -40,6 +47,9 @@ class FunctionModel:
     initial_state: Any
     access: Access = Access.RESTORE
     key: Callable[[Any], Hashable] | None = None
+    legal: Callable[[Any], Any] | None = None
+    value: Callable[[Any], float] | None = None
+    policy: Callable[[Any], Any] | None = None
 
     def __post_init__(self) -> None:
         if not callable(self.function):
@@ -47,8 +57,8 @@ class FunctionModel:
                 f"function must be callable, got {self.function!r}; "
                 "pass step(state, action, rng) -> (state, reward, terminated)"
             )
-        if self.key is not None and not callable(self.key):
-            raise InvalidArgument(f"key must be a function of the state, got {self.key!r}")
+        for name in ("key", "legal", "value", "policy"):
+            check_function(name, getattr(self, name))
         object.__setattr__(self, "num_actions", check_num_actions(self.num_actions))
         object.__setattr__(self, "access", check_access(self.access))
 

@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 
 from platypoos.errors import InvalidArgument
+from platypoos.models.notes import Notes, as_told
 
 Outcome = tuple[Any, float, bool]
 """Observation, reward, terminated. A time limit is no end: planners look past it."""
@@ -83,13 +84,15 @@ def put_attributes(thing: Any, saved: dict[str, Any], ignored: set[str]) -> None
 class Keeper:
     """Drives an environment; a kind of environment fills in ``save_core`` and ``restore_core``.
 
-    The state of wrappers is saved with it. Outer wrappers that change nothing are left out.
+    The state of wrappers is saved with it. Outer wrappers that change nothing are left out. With
+    ``notes``, what the environment told of a state is saved with it.
     """
 
     family = ""
     method = "native"
     replayed = 0
     """Steps taken again to get back to a state."""
+    notes: Notes | None = None
 
     def __init__(self, env: Any) -> None:
         while type(env).__name__ in INERT and env is not env.unwrapped:
@@ -110,13 +113,30 @@ class Keeper:
 
     def reset(self, seed: int) -> None:
         """Start an episode."""
-        self.env.reset(seed=seed)
+        told = self.start_over(seed)
+        if self.notes is not None:
+            self.notes.read(self.env, *as_told(told))
+
+    def start_over(self, seed: int) -> Any:
+        """Reset the environment, so that nothing is left of what was before."""
+        return self.env.reset(seed=seed)
 
     def step(self, action: Any, rng: np.random.Generator) -> Outcome:
         """Take a step, with the planner's randomness."""
         self.core.np_random = rng
-        observation, reward, terminated, _, _ = self.env.step(action)
+        observation, reward, terminated, _, info = self.env.step(action)
+        if self.notes is not None:
+            self.notes.read(self.env, observation, info, ended=bool(terminated))
         return observation, reward, terminated
+
+    @property
+    def legal(self) -> tuple[int, ...] | None:
+        """The numbers of the actions that are legal now; None if that is not known."""
+        return None if self.notes is None else self.notes.legal
+
+    def info(self) -> dict[str, Any] | None:
+        """What a reset or step would tell now, if the environment can be asked; else None."""
+        return None
 
     def give_back(self) -> None:
         """Let the environment draw from its own generator again, not from a planner's."""
@@ -129,6 +149,11 @@ class Keeper:
 
     def save(self) -> Any:
         """The state the environment is in; nothing done later changes what is returned."""
+        snapshot = self.snapshot()
+        return snapshot if self.notes is None else self.notes.on(snapshot)
+
+    def snapshot(self) -> Any:
+        """The same without notes."""
         if self.wrappers:
             return self.save_core(), [_wrapper_state(wrapper) for wrapper in self.wrappers]
         return self.save_core()
@@ -137,12 +162,21 @@ class Keeper:
         """What tells a saved state from others, for planners that share states; None if nothing."""
         return None
 
-    def current(self) -> Any:
-        """The state that the environment which was passed is in."""
-        return self.save()
+    @property
+    def passed(self) -> Any:
+        """The environment that was passed: the one that is planned with, or its original."""
+        return self.env
 
-    def restore(self, snapshot: Any) -> None:
+    def current(self) -> Any:
+        """A snapshot of the environment that was passed."""
+        return self.snapshot()
+
+    def restore(self, state: Any) -> None:
         """Put the environment into a saved state, and leave what was saved as it is."""
+        self.put(state if self.notes is None else self.notes.put(state))
+
+    def put(self, snapshot: Any) -> None:
+        """The same from a snapshot."""
         if self.wrappers:
             snapshot, kept = snapshot
             for wrapper, attributes in zip(self.wrappers, kept, strict=True):
@@ -194,6 +228,10 @@ class DeepCopyKeeper(Keeper):
         self.env = self._copied(self.env)
         self.core = self.env.unwrapped
 
+    @property
+    def passed(self) -> Any:
+        return self._original
+
     def current(self) -> Any:
         return self._copied(self._original)
 
@@ -204,10 +242,10 @@ class DeepCopyKeeper(Keeper):
         shared = [getattr(core, name, None) for name in names]
         return copy.deepcopy(env, {id(value): value for value in shared if value is not None})
 
-    def save(self) -> Any:
+    def snapshot(self) -> Any:
         return self._copied(self.env)
 
-    def restore(self, snapshot: Any) -> None:
+    def put(self, snapshot: Any) -> None:
         self.env = self._copied(snapshot)
         self.core = self.env.unwrapped
 
@@ -226,11 +264,7 @@ class ReplayKeeper(Keeper):
     def reset(self, seed: int) -> None:
         self.seed = seed
         self.history = ()
-        self.start_over(seed)
-
-    def start_over(self, seed: int) -> None:
-        """Reset the environment, so that nothing is left of what was before."""
-        self.env.reset(seed=seed)
+        super().reset(seed)
 
     def step(self, action: Any, rng: np.random.Generator) -> Outcome:
         # A generator of its own for each step, so that the step can be taken again.
@@ -238,10 +272,17 @@ class ReplayKeeper(Keeper):
         self.history += ((action, own),)
         return super().step(action, np.random.default_rng(own))
 
-    def save(self) -> Any:
+    def snapshot(self) -> Any:
         return self.seed, self.history
 
-    def restore(self, snapshot: Any) -> None:
+    def put(self, snapshot: Any) -> None:
+        notes, self.notes = self.notes, None  # nothing needs to be read on the way
+        try:
+            self._replay(snapshot)
+        finally:
+            self.notes = notes
+
+    def _replay(self, snapshot: Any) -> None:
         seed, history = snapshot
         known = len(self.history)
         ahead = seed == self.seed and all(

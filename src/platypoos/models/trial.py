@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from platypoos.checks import same
+from platypoos.models.notes import Notes
 from platypoos.models.snapshots import Keeper, Outcome, Unknown, duplicate
 
 
@@ -33,17 +34,39 @@ def _how_much(one: Any, other: Any) -> str:
 
 @dataclass
 class Drive:
-    """Actions and randomness of a trajectory, fixed beforehand."""
+    """A trajectory, fixed beforehand: the numbers of its actions, and its randomness.
+
+    Where some actions are not legal, the numbers count those that are.
+    """
 
     actions: Sequence[Any]
+    """All that there are."""
+    draws: Sequence[int]
     seeds: Sequence[int]
+
+    def number(self, keeper: Keeper, step: int) -> int | None:
+        """The number of the action to take now; None if no action is legal."""
+        legal, draw = keeper.legal, self.draws[step]
+        if legal is None:
+            return draw
+        return legal[draw % len(legal)] if legal else None
+
+    def take(self, keeper: Keeper, step: int, rng: np.random.Generator) -> Outcome | None:
+        """Take a step of it; None if no action is legal."""
+        number = self.number(keeper, step)
+        if number is None:
+            return None
+        observation, reward, terminated = keeper.step(self.actions[number], rng)
+        return keeper.observe(observation), reward, terminated
 
     def run(self, keeper: Keeper, start: int = 0, stop: int | None = None) -> list[Outcome]:
         """The outcomes from where the environment is, up to the end of the episode."""
         outcomes: list[Outcome] = []
-        for action, seed in list(zip(self.actions, self.seeds, strict=True))[start:stop]:
-            outcome = keeper.step(action, np.random.default_rng(seed))
-            outcomes.append((keeper.observe(outcome[0]), outcome[1], outcome[2]))
+        for step in range(len(self.draws))[start:stop]:
+            outcome = self.take(keeper, step, np.random.default_rng(self.seeds[step]))
+            if outcome is None:
+                break
+            outcomes.append(outcome)
             if outcome[2]:
                 break
         return outcomes
@@ -52,9 +75,13 @@ class Drive:
         """The same with a snapshot before each step."""
         outcomes: list[Outcome] = []
         snapshots = []
-        for step in range(len(self.actions)):
-            snapshots.append(keeper.save())
-            outcomes += self.run(keeper, step, step + 1)
+        for step in range(len(self.draws)):
+            snapshot = keeper.save()
+            outcome = self.run(keeper, step, step + 1)
+            if not outcome:
+                break
+            snapshots.append(snapshot)
+            outcomes += outcome
             if outcomes[-1][2]:
                 break
         return outcomes, snapshots
@@ -62,8 +89,8 @@ class Drive:
 
 def random_drive(actions: Sequence[Any], steps: int, rng: np.random.Generator) -> Drive:
     """A trajectory of random actions."""
-    chosen = [actions[i] for i in rng.integers(len(actions), size=steps)]
-    return Drive(chosen, rng.integers(2**32, size=steps).tolist())
+    draws = rng.integers(len(actions), size=steps).tolist()
+    return Drive(actions, draws, rng.integers(2**32, size=steps).tolist())
 
 
 def first_difference(expected: Sequence[Outcome], got: Sequence[Outcome]) -> tuple[int, str] | None:
@@ -91,6 +118,23 @@ def restores(keeper: Keeper, actions: Sequence[Any], steps: int = 6) -> bool:
     return True
 
 
+def step_info(keeper: Keeper, actions: Sequence[Any]) -> dict[str, Any]:
+    """The info of a step, in a trial; empty if no step can be taken."""
+    before = keeper.snapshot()
+    for action in actions:  # the first may not be legal
+        keeper.notes = notes = Notes(None, counts_lives=False, cells=None)
+        try:
+            keeper.step(action, np.random.default_rng(0))
+        except Exception:  # noqa: BLE001, S112  whatever it is, it told nothing
+            continue
+        finally:
+            keeper.notes = None
+            keeper.put(before)
+            keeper.give_back()
+        return notes.info
+    return {}
+
+
 AHEAD = 8
 """Randomness may show a few steps after it was drawn: a car that was spawned out of sight."""
 
@@ -101,19 +145,23 @@ class Coin:
     def __init__(self, keeper: Keeper, start: Any, drive: Drive, rng: np.random.Generator) -> None:
         self.drawn = self.random = self.noisy = False
         """Random numbers were drawn; they change where a step leads; they change its reward."""
+        self.ended = self.suspicious = False
         seen: list[list[Outcome]] = []
         led_to: list[Any] = []
         for seed in rng.integers(2**32, size=3).tolist():
             keeper.restore(start)
             generator = np.random.default_rng(seed)
             untouched = generator.bit_generator.state
-            observation, reward, terminated = keeper.step(drive.actions[0], generator)
-            seen.append([(keeper.observe(observation), reward, terminated)])
+            outcome = drive.take(keeper, 0, generator)
+            if outcome is None:
+                self.ended = True
+                return
+            seen.append([outcome])
             self.drawn = self.drawn or generator.bit_generator.state != untouched
             led_to.append(_plain_state(keeper))
             if not self.drawn:
                 break  # the others would be the same
-            if not terminated:
+            if not outcome[2]:
                 seen[-1] += drive.run(keeper, 1)
         self.ended = bool(seen[0][0][2])
         for other in seen[1:]:
@@ -133,7 +181,7 @@ def _plain_state(keeper: Keeper) -> Any:
     """The state, if it is plain data, so that states can be compared; else None."""
     if keeper.method != "native":
         return None
-    state = keeper.save()
+    state = keeper.snapshot()
     try:
         duplicate(state)
     except Unknown:
@@ -144,17 +192,21 @@ def _plain_state(keeper: Keeper) -> Any:
 def is_random(keeper: Keeper, start: Any, actions: Sequence[Any], steps: int = 4) -> bool:
     """Whether where steps lead may depend on the planner's generator, in a short trial.
 
-    Random numbers that are drawn and seem to change nothing count as random dynamics.
+    Random numbers that are drawn and seem to change nothing count as random dynamics. A step that
+    fails shows nothing: who takes it is told.
     """
     rng = np.random.default_rng(0)
-    for _ in range(steps):
-        drive = random_drive(actions, AHEAD, rng)
-        coin = Coin(keeper, start, drive, rng)
-        if coin.random or coin.suspicious:
-            return True
-        if coin.ended:
-            break
-        keeper.restore(start)
-        keeper.step(drive.actions[0], np.random.default_rng(0))
-        start = keeper.save()
+    try:
+        for _ in range(steps):
+            drive = random_drive(actions, AHEAD, rng)
+            coin = Coin(keeper, start, drive, rng)
+            if coin.random or coin.suspicious:
+                return True
+            if coin.ended:
+                break
+            keeper.restore(start)
+            drive.take(keeper, 0, np.random.default_rng(0))
+            start = keeper.save()
+    except Exception:  # noqa: BLE001  whatever it is, it will come again
+        return False
     return False

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
+from platypoos.advice import Advisor
 from platypoos.checks import check_count, check_discount, check_number, missing_from
 from platypoos.errors import InvalidArgument
-from platypoos.models.base import Access, Transition
+from platypoos.models.base import Access, Transition, said_of_one
 
 _FORMS = ("successors", "max_successors", "step_batch", "function", "kernel", "compiled", "array",
-          "calls_per_stream")  # fmt: skip
+          "calls_per_stream", "single_legal", "single_value", "single_policy")  # fmt: skip
 
 
 class WrappedModel:
@@ -34,6 +36,31 @@ class WrappedModel:
     def initial_state(self) -> Any:
         """Where the model starts."""
         return self.model.initial_state
+
+    @property
+    def legal(self) -> Callable[[Any], Any] | None:
+        """Which actions the other model allows."""
+        return said_of_one(self.model, "legal")
+
+    @property
+    def value(self) -> Callable[[Any], float] | None:
+        """What the other model says that a state is worth."""
+        return said_of_one(self.model, "value")
+
+    @property
+    def policy(self) -> Callable[[Any], Any] | None:
+        """What a sensible actor does, as the other model says."""
+        return said_of_one(self.model, "policy")
+
+    @property
+    def acting(self) -> Any:
+        """The same around the model that the other is acted in."""
+        inner = getattr(self.model, "acting", self.model)
+        if inner is self.model:
+            return self
+        changed = copy.copy(self)
+        changed.model = inner
+        return changed
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("_") or name in _FORMS or "model" not in vars(self):
@@ -81,6 +108,14 @@ class ScaledReward(WrappedModel):
         super().__init__(model)
         self.scale, self.shift = check_number("scale", scale), check_number("shift", shift)
 
+    @property
+    def value(self) -> Callable[[Any], float] | None:
+        """What the other model says, scaled; nothing if rewards are shifted too."""
+        said = super().value
+        if said is None or self.shift != 0.0:
+            return None
+        return lambda state: self.scale * said(state)
+
     def step(self, state: Any, action: int, rng: np.random.Generator) -> Transition:
         """Take ``action`` in ``state``."""
         after, reward, terminated = self.model.step(state, action, rng)
@@ -89,6 +124,8 @@ class ScaledReward(WrappedModel):
 
 class RepeatedAction(WrappedModel):
     """Takes each action several times; the rewards in between are discounted too.
+
+    It stops before where the action is no longer legal.
 
     Plan with ``discount=model.discount``, which is γ^repeat: sequences are then worth what they
     are worth step by step. A call of this model is up to ``repeat`` steps of the other.
@@ -103,14 +140,17 @@ class RepeatedAction(WrappedModel):
         super().__init__(model)
         check_count("repeat", repeat)
         self.repeat = repeat
-        self._gamma = check_discount(discount)
+        self._gamma = check_discount(discount, may_be_one=True)
+        self._advisor = Advisor(model, self.num_actions)
         self.discount = self._gamma**repeat
         """The discount to plan with."""
 
     def step(self, state: Any, action: int, rng: np.random.Generator) -> Transition:
         """Take ``action`` up to ``repeat`` times, from ``state``."""
         total, weight, terminated = 0.0, 1.0, False
-        for _ in range(self.repeat):
+        for again in range(self.repeat):
+            if again and self._advisor.masked and not self._advisor.mask(state)[action]:
+                break
             state, reward, terminated = self.model.step(state, action, rng)
             total += weight * reward
             weight *= self._gamma
@@ -139,8 +179,14 @@ class ShapedReward(WrappedModel):
         if not callable(potential):
             raise InvalidArgument(f"potential must be a function of a state, got {potential!r}")
         self.potential = potential
-        self.discount = check_discount(discount)
+        self.discount = check_discount(discount, may_be_one=True)
         """The discount to plan with."""
+
+    @property
+    def value(self) -> Callable[[Any], float] | None:
+        """What the other model says, less the potential, which the rewards to come will lack."""
+        said = super().value
+        return None if said is None else lambda state: said(state) - self.potential(state)
 
     def step(self, state: Any, action: int, rng: np.random.Generator) -> Transition:
         """Take ``action`` in ``state``."""

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from platypoos._jit import borrowed, inlined, jit
 from platypoos.checks import check_count, check_number
+from platypoos.discounting import span
 from platypoos.errors import InvalidArgument
 from platypoos.plan import Plan
 from platypoos.planners.base import RangePlanner, Task
@@ -21,6 +22,7 @@ from platypoos.planners.growth import (
     descend,
     finish,
     follow_scores,
+    options,
     prune,
 )
 from platypoos.simulator import calls_made, play
@@ -87,10 +89,10 @@ class BAIMCTS(RangePlanner):
             raise InvalidArgument(f'rule must be "ugape" or "lucb", got {self.rule!r}')
 
     def _plan(self, task: Task) -> Plan:
-        depth = min(self.depth, task.budget // task.num_actions)
+        depth = task.within_horizon(min(self.depth, task.budget // task.num_actions))
         sim, tree, growth = begin_opened(task, depth)
         gamma = self.discount
-        steps = (1 - gamma**depth) / (1 - gamma)
+        steps = span(gamma, depth)
         low, high = self.reward_min * steps, self.reward_max * steps
         leaves = max(1.0, depth * math.log(task.num_actions) - math.log(self.delta))  # ln(…/δ)
         intervals = Intervals(
@@ -100,7 +102,7 @@ class BAIMCTS(RangePlanner):
             most=high,
             base=leaves + 3 * math.log(leaves),
         )
-        growth.score[1 : task.num_actions + 1] = high
+        growth.score[1 : tree.num_nodes] = high
         run(
             sim, tree, growth, intervals, task.budget, depth, gamma, self.epsilon,
             self.rule == "lucb",
@@ -140,11 +142,11 @@ def run(
     walks = 0
     while calls_made(sim) + depth <= budget:
         leader, challenger, gap = rivals(tree, growth, intervals, lucb)
-        if gap < epsilon and walks >= growth.num_actions:
+        if gap < epsilon and walks >= growth.children[ROOT]:
             break
         first = wider(tree, intervals, leader, challenger)
         turns = 2 if lucb and challenger != NOBODY else 1
-        if walks < growth.num_actions:
+        if walks < growth.children[ROOT]:
             first = undrawn(tree, growth)
             turns = 1
         growth.path[0] = first
@@ -168,13 +170,13 @@ def rivals(tree: Tree, growth: Growth, intervals: Intervals, lucb: bool) -> tupl
     tree, growth, intervals = borrowed(tree), borrowed(growth), borrowed(intervals)
     # The two largest upper ends: the challenger of any leader is one of them.
     first, second = NOBODY, NOBODY
-    for node in range(1, growth.num_actions + 1):
+    for node in range(1, growth.children[ROOT] + 1):
         if first == NOBODY or above(growth, intervals.high, node, first):
             first, second = node, first
         elif second == NOBODY or above(growth, intervals.high, node, second):
             second = node
     leader, best = NOBODY, -np.inf
-    for node in range(1, growth.num_actions + 1):
+    for node in range(1, growth.children[ROOT] + 1):
         if lucb:
             merit = tree.value[node] if tree.pulls[node] > 0 else intervals.least
         else:  # UGapE: the smallest gap to the best of the others
@@ -206,7 +208,7 @@ def above(growth: Growth, key: Floats, a: int, b: int) -> bool:
 def undrawn(tree: Tree, growth: Growth) -> int:
     """A first action that was never drawn, at random."""
     best = NOBODY
-    for node in range(1, growth.num_actions + 1):
+    for node in range(1, growth.children[ROOT] + 1):
         if tree.pulls[node] == 0 and (
             best == NOBODY or ticket(growth.seed, node) > ticket(growth.seed, best)
         ):
@@ -250,7 +252,7 @@ def back_up(
     node = tree.parent[leaf]
     while node != ROOT:
         low, high, value = intervals.least, -np.inf, -np.inf
-        if growth.children[node] < growth.num_actions:
+        if growth.children[node] < options(growth, node):
             high = intervals.most
         child = growth.first[node]
         while child != NOBODY:

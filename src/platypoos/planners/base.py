@@ -12,10 +12,12 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from platypoos.advice import NO_HORIZON
 from platypoos.checks import (
     access_of,
     check_budget,
     check_discount,
+    check_horizon,
     check_num_actions,
     check_number,
     missing_from,
@@ -25,10 +27,11 @@ from platypoos.models.array import ArrayModel
 from platypoos.models.base import Access
 from platypoos.models.compiled import CompiledModel
 from platypoos.plan import Plan
-from platypoos.simulator import FunctionSimulator, Seed, Simulator, evaluate, make_generator
+from platypoos.simulator import Seed, Simulator, evaluate, make_generator
 from platypoos.simulator_array import ArraySimulator
 from platypoos.simulator_compiled import CompiledSimulator, Driver
 from platypoos.simulator_executor import ExecutorSimulator
+from platypoos.simulator_function import FunctionSimulator
 from platypoos.tree import Tree, make_tree
 
 Ledger = Simulator | CompiledSimulator
@@ -50,6 +53,11 @@ class Task(NamedTuple):
     started: float = 0.0
     open_ended: bool = False
     memory: Any = None
+    horizon: int | None = None
+
+    def within_horizon(self, steps: int) -> int:
+        """So many steps, or those to the horizon if they are fewer."""
+        return steps if self.horizon is None else min(steps, self.horizon)
 
     def begin(self, capacity: int) -> tuple[Ledger, Tree]:
         """A ledger and a tree with room for so many nodes."""
@@ -65,7 +73,10 @@ class Task(NamedTuple):
             kind = CompiledSimulator
         elif isinstance(self.model, ArrayModel):
             kind = ArraySimulator
-        ledger: Ledger = kind(self.model, self.state, self.budget, self.rng, self.access, tree)
+        horizon = NO_HORIZON if self.horizon is None else self.horizon
+        ledger: Ledger = kind(
+            self.model, self.state, self.budget, self.rng, self.access, tree, horizon
+        )
         return ledger
 
     def tie_seed(self) -> int:
@@ -90,9 +101,13 @@ class Planner(ABC):
 
     anytime: ClassVar[bool] = False
     """Whether it can plan without a budget, until a deadline."""
+    finite: ClassVar[bool] = True
+    """Whether it can plan for a horizon, and then without a discount."""
+    uses: ClassVar[tuple[str, ...]] = ()
+    """Which of the model's ``value`` and ``policy`` it uses; all use ``legal``."""
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "discount", check_discount(self.discount))
+        object.__setattr__(self, "discount", check_discount(self.discount, may_be_one=self.finite))
 
     def remember(self) -> Any:
         """Something to pass to ``plan_from`` step after step of an episode; None if it forgets."""
@@ -106,6 +121,7 @@ class Planner(ABC):
         budget: int | None,
         deadline: float | None = None,
         stop: Callable[[int], bool] | None = None,
+        horizon: int | None = None,
         seed: Seed = None,
         access: Access | str | None = None,
         executor: Any = None,
@@ -122,6 +138,8 @@ class Planner(ABC):
                 one request longer. With it, Ctrl-C returns the best plan so far if there is no
                 budget; if there is, the ``KeyboardInterrupt`` has it as its ``plan``.
             stop: called with the calls made so far; planning stops when it returns True.
+            horizon: steps to the end of the episode, counted from ``state``; nothing is counted
+                after it. Needed if the discount is 1.
             seed: an int, a ``SeedSequence`` or a ``Generator``; the same seed, the same plan.
             access: RESTORE or RESET; what the model declares if left out.
             executor: with the interface of ``concurrent.futures.Executor``, to spread the calls
@@ -135,6 +153,7 @@ class Planner(ABC):
             budget=budget,
             deadline=deadline,
             stop=stop,
+            horizon=horizon,
             seed=seed,
             access=access,
             executor=executor,
@@ -149,6 +168,7 @@ class Planner(ABC):
         budget: int | None,
         deadline: float | None = None,
         stop: Callable[[int], bool] | None = None,
+        horizon: int | None = None,
         seed: Seed = None,
         access: Access | str | None = None,
         executor: Any = None,
@@ -160,6 +180,7 @@ class Planner(ABC):
         initial_state(model)  # is it a model at all?
         num_actions = check_num_actions(model.num_actions)
         self._check_clock(budget, deadline, stop)
+        self._check_horizon(horizon)
         task = Task(
             model=model,
             state=state,
@@ -174,8 +195,24 @@ class Planner(ABC):
             started=started,
             open_ended=budget is None,
             memory=memory,
+            horizon=None if horizon is None else int(horizon),
         )
         return self._plan(task)
+
+    def _check_horizon(self, horizon: int | None) -> None:
+        if horizon is None:
+            if self.discount == 1.0:
+                raise InvalidArgument(
+                    "discount 1.0 needs horizon=, the number of steps to the end of the episode: "
+                    "without either, sums of rewards have no end"
+                )
+            return
+        check_horizon(horizon)
+        if not self.finite:
+            raise InvalidArgument(
+                f"{type(self).__name__} plans for rewards without end, so it takes no horizon; "
+                "others do, such as GraphPlaTyPOOS and UCT"
+            )
 
     def _check_clock(
         self, budget: int | None, deadline: float | None, stop: Callable[[int], bool] | None

@@ -20,8 +20,9 @@ from platypoos.planners.growth import (
     finish,
     follow_scores,
     new_child,
+    options,
     prune,
-    random_below,
+    random_action,
 )
 from platypoos.simulator import calls_made, play
 from platypoos.simulator_compiled import Driver
@@ -63,13 +64,15 @@ class BRUE(Planner):
         "processes. JAIR 51, 2014."
     )
     needs: ClassVar[str] = "horizon (may be wrong)"
+    uses: ClassVar[tuple[str, ...]] = ("value", "policy")
 
     def __post_init__(self) -> None:
         super().__post_init__()
         object.__setattr__(self, "horizon", check_count("horizon", self.horizon))
 
     def _plan(self, task: Task) -> Plan:
-        horizon = min(self.horizon, math.isqrt(task.budget // task.num_actions))
+        steps = min(self.horizon, math.isqrt(task.budget // task.num_actions))
+        horizon = task.within_horizon(steps)
         sim, tree, growth = begin(task, horizon)
         run(sim, tree, growth, task.budget, horizon, self.discount)
         size = tree.num_nodes
@@ -102,8 +105,8 @@ def choose(tree: Tree, growth: Growth, switch: int, horizon: int) -> int:
         if tree.flags[node] & TERMINAL:
             return t
         if t < switch:
-            node = find_child(tree, growth, node, random_below(growth, growth.num_actions))
-        elif t == switch and growth.children[node] < growth.num_actions:
+            node = find_child(tree, growth, node, random_action(growth, node))
+        elif t == switch and growth.children[node] < options(growth, node):
             node = new_child(tree, growth, node)
         else:
             best = NOBODY
@@ -124,7 +127,7 @@ def choose(tree: Tree, growth: Growth, switch: int, horizon: int) -> int:
                     best = child
                 child = int(growth.sibling[child])
             if best == NOBODY:  # no Q̂ yet
-                best = find_child(tree, growth, node, random_below(growth, growth.num_actions))
+                best = find_child(tree, growth, node, random_action(growth, node))
             node = best
         growth.path[t] = node
     return horizon
@@ -137,7 +140,7 @@ def update(tree: Tree, growth: Growth, switch: int, steps: int, got: int, gamma:
     prune(tree, growth, got, steps)
     if switch >= got:
         return
-    total = 0.0
+    total = growth.rewards[steps]
     for t in range(got - 1, switch - 1, -1):
         total = growth.rewards[t] + gamma * total
     node = growth.path[switch]

@@ -8,8 +8,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from platypoos._jit import borrowed, inlined, jit, jitable
+from platypoos.advice import count_legal, is_legal
+from platypoos.discounting import spans
 from platypoos.plan import Plan
-from platypoos.planners.base import Planner, Task
+from platypoos.planners.base import Ledger, Planner, Task
 from platypoos.tree import NODE_BITS, OPENED, TERMINAL, Tree, set_node, ticket
 
 Ints = NDArray[np.int64]
@@ -35,14 +37,18 @@ class Frontier(NamedTuple):
     room: Places  # [heaps]
     used: Places  # [1] memory in use
     power: Floats  # [capacity] γ^h, for the depths reached so far
+    span: Floats  # [depths] worth of a reward of 1 at every step from a depth on
+    legal: NDArray[np.uint8]  # see ``Advice``
+    worth: Floats
     nodes: Ints  # [actions] a request: the nodes to evaluate…
     repeats: Ints  # [actions] …and how often
     num_actions: int
     seed: int
 
 
-def make_frontier(heaps: int, capacity: int, num_actions: int, seed: int) -> Frontier:
+def make_frontier(planner: Planner, task: Task, sim: Ledger, heaps: int, capacity: int) -> Frontier:
     """So many empty heaps for a tree of at most ``capacity`` nodes."""
+    num_actions, advice = task.num_actions, sim.advice
     # A lone heap has all the room from the start. Of several, a heap and the rooms it has left
     # behind take at most four times its entries, and eight.
     memory = capacity + 1 if heaps == 1 else 4 * capacity + 8 * heaps
@@ -55,10 +61,13 @@ def make_frontier(heaps: int, capacity: int, num_actions: int, seed: int) -> Fro
         room=np.full(heaps, capacity if alone else 0, np.uint64),
         used=np.full(1, memory if alone else 0, np.uint64),
         power=np.empty(capacity + 1),
+        span=spans(planner.discount, task.horizon, capacity + 1),
+        legal=advice.legal,
+        worth=advice.worth if "value" in planner.uses else np.empty(0),
         nodes=np.empty(num_actions, np.int64),
         repeats=np.ones(num_actions, np.int64),
         num_actions=num_actions,
-        seed=seed,
+        seed=task.tie_seed(),
     )
     frontier.power[0] = 1.0
     return frontier
@@ -156,15 +165,20 @@ def pop(frontier: Frontier, heap: int) -> int:
 
 @jitable
 def make_children(tree: Tree, frontier: Frontier, node: int, depth: int, gamma: float) -> int:
-    """Open a node of a depth: its children, side by side, are the request; returns the first."""
+    """Open a node of a depth; returns its first child.
+
+    There is a child for each legal action. They are the last nodes of the tree, and the request.
+    """
     tree.flags[node] = OPENED  # it is not terminal
-    first = tree.size[0]
+    first = child = tree.size[0]
     frontier.power[depth + 1] = frontier.power[depth] * gamma
     for action in range(frontier.num_actions):
-        set_node(tree, first + action, node, action, depth + 1, 0)
-        tree.reward[first + action] = 0.0
-        frontier.nodes[action] = first + action
-    tree.size[0] = first + frontier.num_actions
+        if is_legal(frontier.legal, node, action):
+            set_node(tree, child, node, action, depth + 1, 0)
+            tree.reward[child] = 0.0
+            frontier.nodes[child - first] = child
+            child += 1
+    tree.size[0] = child
     return int(first)
 
 
@@ -180,6 +194,8 @@ def best_node(tree: Tree, frontier: Frontier, gamma: float, floor: float) -> int
     for node in range(1, tree.size[0]):
         if tree.pulls[node] == 0:
             continue
+        if len(frontier.worth) > 0 and tree.flags[node] & OPENED:
+            continue  # what follows is known better than what it is said to be worth
         value = floored(tree, frontier, node, gamma, floor)
         if value > most or (value == most and ticket(seed, node) > ticket(seed, best)):
             best, most = node, value
@@ -189,42 +205,56 @@ def best_node(tree: Tree, frontier: Frontier, gamma: float, floor: float) -> int
 @inlined
 def steps_value(frontier: Frontier, h: int, gamma: float) -> float:
     """1 + γ + … + γ^(h−1)."""
-    return float((1.0 - frontier.power[h]) / (1.0 - gamma))
+    return float(h) if gamma == 1.0 else float((1.0 - frontier.power[h]) / (1.0 - gamma))
 
 
 @inlined
 def floored(tree: Tree, frontier: Frontier, node: int, gamma: float, floor: float) -> float:
-    """û with rewards counted from the floor: what nodes of different depth are compared by."""
+    """û with rewards counted from the floor: what nodes of different depth are compared by.
+
+    If the model tells what states are worth: û and what it says of the end.
+    """
+    depth = tree.depth[node]
+    if len(frontier.worth) > 0:
+        return float(tree.value[node] + frontier.power[depth] * frontier.worth[node])
     if tree.flags[node] & TERMINAL:
-        return float(tree.value[node] - floor / (1.0 - gamma))
-    return float(tree.value[node] - floor * steps_value(frontier, tree.depth[node], gamma))
+        return float(tree.value[node] - floor * frontier.span[0])
+    return float(tree.value[node] - floor * steps_value(frontier, depth, gamma))
 
 
 def plan_of_node(
-    planner: Planner, task: Task, calls: int, tree: Tree, node: int, floor: float
+    planner: Planner,
+    task: Task,
+    sim: Ledger,
+    tree: Tree,
+    frontier: Frontier,
+    node: int,
+    floor: float,
 ) -> Plan:
     """The plan that recommends a node; ``tree.value`` must hold û."""
-    gamma = planner.discount
-    rest = 0.0
-    if not tree.flags[node] & TERMINAL:
-        rest = gamma ** int(tree.depth[node]) * floor / (1 - gamma)
     actions = tree.actions(int(node))
+    valued, depth = len(frontier.worth) > 0, len(actions)
+    rest = frontier.worth[node] if valued else floor * frontier.span[depth]
+    rest *= 0.0 if tree.flags[node] & TERMINAL else planner.discount**depth
     return Plan(
         action=actions[0],
         value=float(tree.value[node] + rest),
-        calls=calls,
+        calls=sim.calls,
         budget=task.budget,
-        discount=gamma,
+        discount=planner.discount,
         state=task.state,
         num_actions=task.num_actions,
         node=int(node),
         p_index=0,
-        reward_floor=floor,
+        reward_floor=0.0 if valued else floor,
         tree=tree,
+        horizon=task.horizon,
+        worth=frontier.worth[: tree.num_nodes].copy() if valued else None,
     )
 
 
 @jitable
-def open_price(tree: Tree, node: int, num_actions: int, reset: bool) -> int:
+def open_price(tree: Tree, frontier: Frontier, node: int, reset: bool) -> int:
     """Calls it takes to open a node with one evaluation for each child."""
-    return num_actions * (int(tree.depth[node]) + 1 if reset else 1)
+    children = count_legal(frontier.legal, node, frontier.num_actions)
+    return children * (int(tree.depth[node]) + 1 if reset else 1)

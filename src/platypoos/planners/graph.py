@@ -12,7 +12,6 @@ from platypoos.models.base import Access
 from platypoos.plan import Plan
 from platypoos.planners.base import Planner, Task
 from platypoos.planners.graph_entries import ANSWER
-from platypoos.planners.layered import run_schedule
 from platypoos.planners.memory import Memory
 from platypoos.planners.platypoos import PlaTyPOOS
 from platypoos.planners.thinking import FIRST_STAGE, Thinker
@@ -32,7 +31,8 @@ class GraphPlaTyPOOS(Planner):
 
     States are told apart by ``model.key(state)`` if the model has it, else by themselves if they
     can be hashed, or by the contents of arrays; if none of these works, nothing is shared. With
-    RESET access, nodes are action sequences: then it is :class:`~platypoos.PlaTyPOOS`.
+    RESET access, or a horizon, nodes are action sequences: then it is
+    :class:`~platypoos.PlaTyPOOS`.
 
     Reference: as PlaTyPOOS, Figure 3. Symbols: r̂(x, a) and T(x, a) are per state and action.
 
@@ -75,6 +75,7 @@ class GraphPlaTyPOOS(Planner):
     """
 
     name: ClassVar[str] = "graph"
+    uses: ClassVar[tuple[str, ...]] = ("value",)
     citation: ClassVar[str] = PlaTyPOOS.citation
 
     reward_floor: float | None = None
@@ -95,14 +96,13 @@ class GraphPlaTyPOOS(Planner):
         return Memory(self.memory) if self.memory else None
 
     def _plan(self, task: Task) -> Plan:
-        if task.access is Access.RESET:
+        if task.access is Access.RESET or task.horizon is not None:
             if task.open_ended:
                 raise InvalidArgument(
-                    "with RESET access a plan needs a budget: action sequences are not shared"
+                    "with RESET access, or a horizon, a plan needs a budget: action sequences are "
+                    "not shared"
                 )
-            published = PlaTyPOOS(self.discount, self.reward_floor)
-            schedule = published.schedule(task.budget, task.num_actions, task.access)
-            return run_schedule(task, schedule, self.reward_floor)
+            return PlaTyPOOS(self.discount, self.reward_floor)._plan(task)  # noqa: SLF001
         floor = check_floor(self.reward_floor)
         if task.memory is None:
             thinker = Thinker(task, self.discount, floor)

@@ -47,8 +47,8 @@ from platypoos.planners.graph_entries import (
     Search,
 )
 from platypoos.planners.graph_requests import is_noisy_tree, is_quiet, learn, sort_request
-from platypoos.planners.graph_solve import FLOOR, UNKNOWN, solve
-from platypoos.tree import OPENED, ROOT, TERMINAL, set_node, set_root
+from platypoos.planners.graph_solve import FLOOR, UNKNOWN, rest_after, solve
+from platypoos.tree import ILLEGAL, OPENED, ROOT, TERMINAL, set_node, set_root
 
 GAP, GAP_VARIANCE, HAS_GAP, LARGEST, LEAD_VARIANCE = 1, 2, 3, 4, 5
 """Entries of ``Search.result``, after FLOOR: the lead of the best sequence by fresh samples; the
@@ -136,8 +136,11 @@ def rival(search: Search) -> int:
     """The best other first action, or NONE."""
     best = NONE
     for action in range(search.num_actions):
-        if action != search.place[ANSWER] and (
-            best == NONE or search.action_values[action] > search.action_values[best]
+        legal = not np.isnan(search.action_values[action])
+        if (
+            action != search.place[ANSWER]
+            and legal
+            and (best == NONE or search.action_values[action] > search.action_values[best])
         ):
             best = action
     return best
@@ -293,7 +296,8 @@ def compare(desk: Desk) -> None:
                 break
             if graph.child[home] == NONE:
                 if t + 1 < len(search.power):
-                    gap += (1.0 if side == 0 else -1.0) * search.power[t + 1] * rest
+                    unseen = search.power[t + 1] * rest_after(desk, node, rest)
+                    gap += unseen if side == 0 else -unseen
                 break
             node = search.choice[home]
     result[GAP] = gap
@@ -314,6 +318,8 @@ def trace(desk: Desk) -> None:
     path.value[ROOT] = tree.value[place[HOME]]
     for action in range(search.num_actions):
         node = graph.child[place[HOME]] + action
+        if tree.flags[node] & ILLEGAL:
+            continue
         parent = 0
         for t in range(place[REACH]):
             state = search.after[node]
@@ -323,7 +329,7 @@ def trace(desk: Desk) -> None:
             if state >= 0:
                 path.value[size] = tree.value[state]
             else:
-                path.value[size] = rest if state == UNKNOWN else 0.0
+                path.value[size] = rest_after(desk, node, rest) if state == UNKNOWN else 0.0
             path.flags[size] = tree.flags[node] & TERMINAL
             path.flags[parent] |= OPENED
             parent = size

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 
 from platypoos._jit import jit, jitable
+from platypoos.advice import is_legal
 from platypoos.graph import NONE, Graph
 from platypoos.planners.graph_entries import (
     ASKED,
@@ -34,7 +35,7 @@ from platypoos.planners.graph_entries import (
     Ints,
     Search,
 )
-from platypoos.tree import Tree, set_node
+from platypoos.tree import ILLEGAL, Tree, set_node
 
 FEW = 0.1
 """Where at most so many successors are states known before, sequences hardly ever meet."""
@@ -146,6 +147,8 @@ def make_children(tree: Tree, graph: Graph, search: Search, home: int) -> None:
         graph.home[first + action] = first + action  # until it is known better
         set_node(tree, first + action, home, action, tree.depth[home] + 1, 0)
         tree.reward[first + action] = 0.0
+        if not is_legal(graph.legal, home, action):
+            tree.flags[first + action] = ILLEGAL
     tree.size[0] = first + search.num_actions
 
 
@@ -155,6 +158,8 @@ def ask(tree: Tree, graph: Graph, search: Search, home: int, evaluations: int, a
     first = graph.child[home]
     quiet = is_quiet(search)
     for node in range(first, first + search.num_actions):
+        if tree.flags[node] & ILLEGAL:
+            continue
         pulls = tree.pulls[node]
         # A second sample tells of noise only if it comes later.
         wanted = 1 if quiet and pulls == 0 else evaluations
@@ -174,9 +179,12 @@ def write_request(desk: Desk, calls_left: int) -> None:
     needed = 0
     asked = 0
     for k in range(place[OPENED]):
-        first = graph.child[home_of[node_of[opened[k]]]]
+        home = home_of[node_of[opened[k]]]
+        first = graph.child[home]
         evaluations = search.repeats[k]
         for action in range(num_actions):
+            if not is_legal(graph.legal, home, action):
+                continue
             known = 0 if first == NONE else pulls[first + action]
             needed += max(0, evaluations - known)
         if needed > calls_left:

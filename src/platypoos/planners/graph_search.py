@@ -51,6 +51,7 @@ from platypoos.planners.graph_entries import (
     UNSIZED,
     VALIDATING,
     Desk,
+    Ints,
     Search,
     clear,
 )
@@ -66,9 +67,9 @@ from platypoos.planners.graph_requests import (
     write_request,
 )
 from platypoos.planners.layered import move_best_to_end
-from platypoos.simulator import calls_made, evaluate, is_due
+from platypoos.simulator import ask_legal, calls_made, evaluate, is_due
 from platypoos.simulator_compiled import patient_driver
-from platypoos.tree import NODE_BITS, TERMINAL, ticket
+from platypoos.tree import ILLEGAL, NODE_BITS, TERMINAL, Tree, ticket
 
 PATIENCE = 10.0
 """Seconds to interpret compiled functions before they are compiled, which takes longer still."""
@@ -85,6 +86,8 @@ def search_on(sim: Any, desk: Desk, given_floor: float, tie_seed: int) -> int:
     if not place[CLEARED]:
         clear(desk)
         link(sim, graph, fresh[:1])
+        if not ask_legal(sim, fresh[:1]):
+            return FAILED
     while True:
         status = advance(desk, calls_made(sim), given_floor, tie_seed)
         if status != PAUSED:
@@ -95,8 +98,22 @@ def search_on(sim: Any, desk: Desk, given_floor: float, tie_seed: int) -> int:
         place[PENDING] = 1
         if new > 0:
             link(sim, graph, fresh[:new])
+            if len(graph.legal) > 0 and not ask_legal(sim, going_on(tree, fresh, new)):
+                return FAILED
         if is_due(sim):
             return PAUSED
+
+
+@jit
+def going_on(tree: Tree, nodes: Ints, count: int) -> Ints:
+    """Those of the first ``count`` nodes at which the episode has not ended."""
+    alive = np.empty(count, np.int64)
+    size = 0
+    for k in range(count):
+        if tree.flags[nodes[k]] & TERMINAL == 0:
+            alive[size] = nodes[k]
+            size += 1
+    return alive[:size]
 
 
 @jit
@@ -201,6 +218,8 @@ def open_layer(desk: Desk, calls: int, tie_seed: int) -> int:
                 continue
             if best[home] == i:
                 keys[waiting] = value[i]
+                if len(graph.worth) > 0:
+                    keys[waiting] += search.power[h] * graph.worth[home]
                 pool[waiting] = urgency(graph, node, ticket(tie_seed, i))
                 waiting += np.uint64(1)
         evaluations = min(most, max(1, math.ceil((1 << p) * weight)))
@@ -281,6 +300,8 @@ def extend(desk: Desk) -> None:
             p -= 1
         first = graph.child[graph.home[node_of[i]]]
         for node in range(first, first + num_actions):
+            if tree.flags[node] & ILLEGAL:
+                continue
             node_of[size] = node
             value[size] = value[i] + weight * shrunk(tree, node, belief)
             doubt[size] = doubt[i] + weight * weight / tree.pulls[node]

@@ -22,11 +22,9 @@ from platypoos.planners.graph_entries import (
     STATES,
     SUM,
     Desk,
-    Floats,
-    Search,
 )
 from platypoos.planners.graph_requests import believe, is_quiet, meets, shrunk
-from platypoos.tree import TERMINAL, ticket
+from platypoos.tree import ILLEGAL, TERMINAL, ticket
 
 FLOOR = 0
 ENDS, UNKNOWN = -1, -2
@@ -61,7 +59,9 @@ def solve(desk: Desk, given_floor: float, tie_seed: int, anew: bool) -> int:
         search.result[FLOOR] = (1.0 - search.gamma) * tree.value[root]
     first = graph.child[root]
     for action in range(search.num_actions):
-        search.action_values[action] = worth(search, tree.value, first + action, rest)
+        node = first + action
+        illegal = tree.flags[node] & ILLEGAL != 0
+        search.action_values[action] = np.nan if illegal else q_value(desk, node, rest)
     return int(search.choice[root])
 
 
@@ -104,6 +104,8 @@ def survey(desk: Desk, given_floor: float) -> int:
         first = graph.child[home]
         new += search.choice[home] == NONE
         for node in range(first, first + search.num_actions):
+            if tree.flags[node] & ILLEGAL:
+                continue
             if tree.pulls[node] == 0:
                 after[node] = UNKNOWN
                 unseen = True
@@ -132,6 +134,7 @@ def survey(desk: Desk, given_floor: float) -> int:
     if ended:
         floor = min(least, 0.0)
     like_root = not ended and (is_quiet(search) or search.noise[MET] > 0.0)
+    like_root = like_root and len(graph.worth) == 0
     if like_root or meets(search):
         floor = search.noise[ORIGIN] + search.noise[SUM] / search.noise[KNOWN]
     place[BEYOND] = root if like_root else NONE
@@ -142,7 +145,7 @@ def survey(desk: Desk, given_floor: float) -> int:
         for k in range(count):
             first = graph.child[order[k]]
             for node in range(first, first + search.num_actions):
-                if tree.pulls[node] == 0:
+                if tree.pulls[node] == 0 and tree.flags[node] & ILLEGAL == 0:
                     gain[node] = floor
     place[FRONTIER] = frontier
     search.result[FLOOR] = floor
@@ -151,14 +154,25 @@ def survey(desk: Desk, given_floor: float) -> int:
 
 
 @jitable
-def worth(search: Search, value: Floats, node: int, rest: float) -> float:
+def rest_after(desk: Desk, node: int, rest: float) -> float:
+    """What an unknown state is worth: what the model says, or else ``rest``."""
+    if len(desk.graph.worth) > 0 and desk.tree.pulls[node] > 0:
+        return float(desk.graph.worth[desk.graph.home[node]])
+    return rest
+
+
+@jitable
+def q_value(desk: Desk, node: int, rest: float) -> float:
     """Q of an action."""
+    search = desk.search
     state = search.after[node]
     if state == UNKNOWN and search.place[BEYOND] != NONE:
         state = search.place[BEYOND]
     if state >= 0:
-        return float(search.gain[node] + search.gamma * value[state])
-    return float(search.gain[node] + (search.gamma * rest if state == UNKNOWN else 0.0))
+        return float(search.gain[node] + search.gamma * desk.tree.value[state])
+    if state == UNKNOWN:
+        return float(search.gain[node] + search.gamma * rest_after(desk, node, rest))
+    return float(search.gain[node])
 
 
 @jit
@@ -182,11 +196,11 @@ def improve(desk: Desk, count: int, rest: float, tie_seed: int, only_new: bool) 
         first = graph.child[home]
         best, value = before, -np.inf
         if before != NONE:
-            value = worth(search, all_values, before, rest)
+            value = q_value(desk, before, rest)
         for node in range(first, first + search.num_actions):
-            if node == before:
+            if node == before or tree.flags[node] & ILLEGAL:
                 continue
-            other = worth(search, all_values, node, rest)
+            other = q_value(desk, node, rest)
             lead = other - value
             rounding = 1e-12 * (abs(other) + abs(value))
             if best == NONE or lead > rounding:
@@ -222,11 +236,12 @@ def evaluate_policy(desk: Desk, count: int, rest: float) -> None:
             stack[top] = home
             top += 1
             stamp[home] = on_path
-            home = after[choice[home]]
+            node = choice[home]
+            home = after[node]
             if home == UNKNOWN and beyond != NONE:
                 home = beyond
             if home < 0:
-                value = rest if home == UNKNOWN else 0.0
+                value = rest_after(desk, node, rest) if home == UNKNOWN else 0.0
                 break
             if stamp[home] == known:
                 value = values[home]

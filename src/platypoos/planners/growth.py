@@ -13,6 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from platypoos._jit import borrowed, inlined, jit
+from platypoos.advice import UNASKED, count_legal, is_legal, legal_action
+from platypoos.discounting import spans
 from platypoos.plan import Plan
 from platypoos.planners.base import Ledger, Planner, Task
 from platypoos.tree import ROOT, TERMINAL, Tree, set_node, set_root, ticket
@@ -34,8 +36,9 @@ class Growth(NamedTuple):
     plays: Ints  # [capacity] what else it counts
     marks: Ints  # [actions] the node for which an action was last found taken
     path: Ints  # [longest] the nodes of a walk…
-    rewards: Floats  # [longest] …and their samples
+    rewards: Floats  # [longest + 1] …their samples, and what the last state is said to be worth
     drawn: Ints  # [1] random choices made so far
+    legal: NDArray[np.uint8]  # see ``Advice``
     num_actions: int
     seed: int
 
@@ -56,8 +59,9 @@ def begin(task: Task, longest: int) -> tuple[Ledger, Tree, Growth]:
         plays=np.empty(capacity, np.int64),
         marks=np.full(task.num_actions, -1, np.int64),
         path=np.empty(longest, np.int64),
-        rewards=np.empty(longest),
+        rewards=np.empty(longest + 1),
         drawn=np.zeros(1, np.int64),
+        legal=sim.advice.legal,
         num_actions=task.num_actions,
         seed=task.tie_seed(),
     )
@@ -66,11 +70,12 @@ def begin(task: Task, longest: int) -> tuple[Ledger, Tree, Growth]:
     growth.children[ROOT] = 0
     growth.score[ROOT] = 0.0
     growth.plays[ROOT] = 0
+    sim.ask_legal(np.array([ROOT]))
     return sim, tree, growth
 
 
 def begin_opened(task: Task, longest: int) -> tuple[Ledger, Tree, Growth]:
-    """As ``begin``, with the root's children: node 1 + a by action a."""
+    """As ``begin``, with the root's children: nodes 1, 2, … by the legal actions in their order."""
     sim, tree, growth = begin(task, longest)
     open_node(tree, growth, ROOT)
     return sim, tree, growth
@@ -98,14 +103,29 @@ def add_child(tree: Tree, growth: Growth, node: int, action: int) -> int:
     growth.plays[child] = 0
     growth.first[node] = child
     growth.children[node] += 1
+    if len(growth.legal) > 0:
+        growth.legal[child, 0] = UNASKED
     return np.int64(child)  # type: ignore[return-value]
 
 
 @jit
 def open_node(tree: Tree, growth: Growth, node: int) -> None:
-    """Make all children of a node, next to each other."""
+    """Make a child of a node for each legal action, next to each other."""
     for action in range(growth.num_actions):
-        tree.reward[add_child(tree, growth, node, action)] = 0.0
+        if is_legal(growth.legal, node, action):
+            tree.reward[add_child(tree, growth, node, action)] = 0.0
+
+
+@inlined
+def options(growth: Growth, node: int) -> int:
+    """How many actions there are at a node; all of them as long as it was not visited."""
+    return count_legal(growth.legal, node, growth.num_actions)
+
+
+@inlined
+def random_action(growth: Growth, node: int) -> int:
+    """One of the actions at a node, at random."""
+    return legal_action(growth.legal, node, random_below(growth, options(growth, node)))
 
 
 @inlined
@@ -121,9 +141,9 @@ def find_child(tree: Tree, growth: Growth, node: int, action: int) -> int:
 def new_child(tree: Tree, growth: Growth, node: int) -> int:
     """Make a child by an action chosen at random among those that have none."""
     taken = int(growth.children[node])
-    number = random_below(growth, growth.num_actions - taken)
+    number = random_below(growth, options(growth, node) - taken)
     action = number
-    if taken > 0:
+    if taken > 0 or len(growth.legal) > 0:
         child = int(growth.first[node])
         while child != NOBODY:
             growth.marks[tree.action[child]] = node
@@ -131,7 +151,7 @@ def new_child(tree: Tree, growth: Growth, node: int) -> int:
         action = -1
         while number >= 0:
             action += 1
-            if growth.marks[action] != node:
+            if growth.marks[action] != node and is_legal(growth.legal, node, action):
                 number -= 1
     return add_child(tree, growth, node, action)
 
@@ -162,7 +182,7 @@ def descend(tree: Tree, growth: Growth, start: int, length: int) -> int:
     for t in range(start, length):
         if tree.flags[node] & TERMINAL:
             return t
-        if growth.children[node] < growth.num_actions:
+        if growth.children[node] < options(growth, node):
             node = new_child(tree, growth, node)
         else:
             node = best_child(growth, node)
@@ -178,7 +198,7 @@ def wander(tree: Tree, growth: Growth, start: int, length: int) -> int:
     for t in range(start, length):
         if tree.flags[node] & TERMINAL:
             return t
-        node = find_child(tree, growth, node, random_below(growth, growth.num_actions))
+        node = find_child(tree, growth, node, random_action(growth, node))
         growth.path[t] = node
     return length
 
@@ -207,11 +227,12 @@ def find_floor(tree: Tree) -> float:
 
 
 @jit
-def follow_plays(tree: Tree, growth: Growth, gamma: float, floor: float) -> int:
+def follow_plays(tree: Tree, growth: Growth, gamma: float, floor: float, span: Floats) -> int:
     """Follow the most played children; of equally played ones the more valuable. Returns the end.
 
     ``tree.value`` becomes what is expected from a node on, its own reward included, if the most
-    played actions are taken; after the last one the floor is counted.
+    played actions are taken; after the last one the floor is counted. ``span`` is what a reward
+    of 1 at every step from each depth on is worth.
     """
     tree, growth = borrowed(tree), borrowed(growth)
     choice = growth.first
@@ -221,7 +242,7 @@ def follow_plays(tree: Tree, growth: Growth, gamma: float, floor: float) -> int:
     for node in range(size - 1, ROOT, -1):
         if tree.pulls[node] == 0:
             continue
-        rest = floor / (1.0 - gamma)
+        rest = floor * span[tree.depth[node]]
         if tree.flags[node] & TERMINAL:
             rest = 0.0
         elif choice[node] != NOBODY:
@@ -298,11 +319,18 @@ def finish(
         tree=tree,
         estimates=estimates,
         reached=reached,
+        horizon=task.horizon,
     )
 
 
 def plan_by_plays(planner: Planner, task: Task, sim: Ledger, tree: Tree, growth: Growth) -> Plan:
     """The plan that recommends the most played actions."""
     floor = float(find_floor(tree))
-    node = follow_plays(tree, growth, planner.discount, floor)
+    node = most_played(planner, task, tree, growth, floor)
     return finish(planner, task, sim, tree, node, tree.value, floor=floor)
+
+
+def most_played(planner: Planner, task: Task, tree: Tree, growth: Growth, floor: float) -> int:
+    """The end of the most played actions; see ``follow_plays``."""
+    span = spans(planner.discount, task.horizon, 1 + int(tree.depth[: tree.num_nodes].max()))
+    return int(follow_plays(tree, growth, planner.discount, floor, span))

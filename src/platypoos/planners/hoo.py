@@ -9,6 +9,8 @@ from typing import Any, ClassVar
 import numpy as np
 
 from platypoos._jit import borrowed, jit
+from platypoos.advice import is_legal
+from platypoos.discounting import spans
 from platypoos.plan import Plan
 from platypoos.planners.base import RangePlanner, Task
 from platypoos.planners.growth import (
@@ -17,12 +19,13 @@ from platypoos.planners.growth import (
     begin,
     best_child,
     find_child,
+    options,
     plan_by_plays,
     prune,
     random_below,
     wander,
 )
-from platypoos.planners.olop import episodes_and_length
+from platypoos.planners.olop import Floats, episodes_of
 from platypoos.simulator import calls_made, play
 from platypoos.simulator_compiled import Driver
 from platypoos.tree import ROOT, TERMINAL, Tree
@@ -58,15 +61,17 @@ class HOO(RangePlanner):
     """
 
     name: ClassVar[str] = "hoo"
+    uses: ClassVar[tuple[str, ...]] = ("policy",)
     citation: ClassVar[str] = "Bubeck, Munos, Stoltz, Szepesvári. X-armed bandits. JMLR 12, 2011."
     needs: ClassVar[str] = "range of returns, by that of rewards (may be wrong)"
 
     def _plan(self, task: Task) -> Plan:
-        episodes, length = episodes_and_length(task.budget, task.num_actions, self.discount)
+        episodes, length = episodes_of(task, self.discount)
         sim, tree, growth = begin(task, length)
-        width = (self.reward_max - self.reward_min) / (1 - self.discount)
+        spread = self.reward_max - self.reward_min
+        widths = spread * spans(self.discount, task.horizon, length + 1)
         log = math.sqrt(2 * math.log(episodes))
-        run(sim, tree, growth, episodes * length, length, self.discount, width, log)
+        run(sim, tree, growth, episodes * length, length, self.discount, widths, log)
         return plan_by_plays(self, task, sim, tree, growth)
 
 
@@ -78,7 +83,7 @@ def run(
     calls: int,
     length: int,
     gamma: float,
-    width: float,
+    widths: Floats,
     log: float,
 ) -> int:
     """Choose a node, continue at random, back up: episode after episode."""
@@ -89,7 +94,7 @@ def run(
         got = play(sim, tree, growth.path[:steps], growth.rewards)
         if got < 0:
             break
-        back_up(tree, growth, chosen, steps, got, gamma, width, log)
+        back_up(tree, growth, chosen, steps, got, gamma, widths, log)
         episodes += 1
     return episodes
 
@@ -109,12 +114,12 @@ def choose(tree: Tree, growth: Growth, length: int) -> int:
                 growth.marks[tree.action[child]] = node
                 chosen += 1
             child = growth.sibling[child]
-        if chosen < growth.num_actions:
-            number = random_below(growth, growth.num_actions - chosen)
+        if chosen < options(growth, node):
+            number = random_below(growth, options(growth, node) - chosen)
             action = -1
             while number >= 0:
                 action += 1
-                if growth.marks[action] != node:
+                if growth.marks[action] != node and is_legal(growth.legal, node, action):
                     number -= 1
             growth.path[t] = find_child(tree, growth, node, action)
             return t + 1
@@ -131,7 +136,7 @@ def back_up(
     steps: int,
     got: int,
     gamma: float,
-    width: float,
+    widths: Floats,
     log: float,
 ) -> None:
     """The return counts for the nodes down to the chosen one; then their U and B."""
@@ -145,9 +150,9 @@ def back_up(
         plays = growth.plays[node] + 1
         growth.plays[node] = plays
         tree.value[node] += (total - tree.value[node]) / plays
-        bound = tree.value[node] + width * log / np.sqrt(plays)
+        bound = tree.value[node] + widths[0] * log / np.sqrt(plays)
         if tree.flags[node] & TERMINAL == 0:
-            bound += width * gamma ** (t + 1)
+            bound += widths[t + 1] * gamma ** (t + 1)
         chosen_children = 0
         best = -np.inf
         child = growth.first[node]
@@ -156,6 +161,6 @@ def back_up(
                 chosen_children += 1
                 best = max(best, growth.score[child])
             child = growth.sibling[child]
-        if chosen_children == growth.num_actions:
+        if chosen_children == options(growth, node):
             bound = min(bound, best)
         growth.score[node] = bound

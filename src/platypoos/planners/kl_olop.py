@@ -10,6 +10,7 @@ import numpy as np
 
 from platypoos._jit import borrowed, inlined, jit
 from platypoos.checks import check_flag
+from platypoos.discounting import spans
 from platypoos.plan import Plan
 from platypoos.planners.base import RangePlanner, Task
 from platypoos.planners.growth import (
@@ -17,10 +18,11 @@ from platypoos.planners.growth import (
     Growth,
     begin,
     descend,
+    options,
     plan_by_plays,
     prune,
 )
-from platypoos.planners.olop import episodes_and_length
+from platypoos.planners.olop import Floats, episodes_of
 from platypoos.simulator import calls_made, play
 from platypoos.simulator_compiled import Driver
 from platypoos.tree import TERMINAL, Tree
@@ -59,6 +61,7 @@ class KLOLOP(RangePlanner):
     guaranteed: bool = False
 
     name: ClassVar[str] = "kl-olop"
+    uses: ClassVar[tuple[str, ...]] = ("policy",)
     citation: ClassVar[str] = (
         "Leurent, Maillard. Practical open-loop optimistic planning. ECML-PKDD 2019."
     )
@@ -69,7 +72,7 @@ class KLOLOP(RangePlanner):
         check_flag("guaranteed", self.guaranteed)
 
     def _plan(self, task: Task) -> Plan:
-        episodes, length = episodes_and_length(task.budget, task.num_actions, self.discount)
+        episodes, length = episodes_of(task, self.discount)
         sim, tree, growth = begin(task, length)
         threshold = math.log(episodes)
         if self.guaranteed and episodes > 2:
@@ -84,6 +87,7 @@ class KLOLOP(RangePlanner):
             threshold,
             self.reward_min,
             self.reward_max,
+            self.reward_max * spans(self.discount, task.horizon, length + 1),
         )
         return plan_by_plays(self, task, sim, tree, growth)
 
@@ -99,6 +103,7 @@ def run(
     threshold: float,
     low: float,
     high: float,
+    tails: Floats,
 ) -> int:
     """Play episode after episode."""
     episodes = 0
@@ -107,7 +112,7 @@ def run(
         got = play(sim, tree, growth.path[:steps], growth.rewards)
         if got < 0:
             break
-        back_up(tree, growth, steps, got, length, gamma, threshold, low, high)
+        back_up(tree, growth, steps, got, length, gamma, threshold, low, high, tails)
         episodes += 1
     return episodes
 
@@ -123,17 +128,17 @@ def back_up(
     threshold: float,
     low: float,
     high: float,
+    tails: Floats,
 ) -> None:
     """Bounds along the path just played: q + γ·(the best child's), the most if one is not tried."""
     tree, growth = borrowed(tree), borrowed(growth)
     prune(tree, growth, got, steps)
-    most = high / (1.0 - gamma)
     for t in range(got - 1, -1, -1):
         node = growth.path[t]
-        rest = most
+        rest = tails[t + 1]
         if tree.flags[node] & TERMINAL:
             rest = 0.0
-        elif t + 1 < length and growth.children[node] == growth.num_actions:
+        elif t + 1 < length and growth.children[node] == options(growth, node):
             rest = -np.inf
             child = growth.first[node]
             while child != NOBODY:

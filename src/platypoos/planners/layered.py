@@ -13,7 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from platypoos._jit import borrowed, inlined, jit, jitable
-from platypoos.checks import access_of, check_budget, check_floor, check_num_actions
+from platypoos.advice import Advice, is_legal
+from platypoos.checks import check_floor
 from platypoos.errors import InvalidArgument
 from platypoos.models.base import Access
 from platypoos.plan import Plan
@@ -32,15 +33,17 @@ from platypoos.schedules import (
     QUOTA,
     BudgetUse,
     Schedule,
+    check_schedule,
     layered,
 )
-from platypoos.simulator import calls_made, evaluate
+from platypoos.simulator import ask_legal, calls_made, evaluate
 from platypoos.simulator_compiled import patient_driver
 from platypoos.tree import (
+    CLOSED,
+    ILLEGAL,
     NODE_BITS,
     OPENED,
     ROOT,
-    TERMINAL,
     Tree,
     set_node,
     set_root,
@@ -64,7 +67,9 @@ class Course(NamedTuple):
     repeats: Ints  # [widest] …and how often
     pool: Tickets  # [widest] tickets of the nodes that wait to be opened…
     keys: Ints  # [widest] …and numbers that are in the order of their û
+    opened: Ints  # [widest] nodes whose children are to be evaluated
     power: Floats  # [depth] γ^t
+    gamma: float
     root_evaluations: int
     reset: bool
 
@@ -74,6 +79,7 @@ class LayeredPlanner(Planner):
     """A planner that is a schedule."""
 
     kind: ClassVar[int]
+    uses: ClassVar[tuple[str, ...]] = ("value",)
     reward_floor: float | None = None
     budget_use: BudgetUse = "full"
 
@@ -84,17 +90,27 @@ class LayeredPlanner(Planner):
         check_floor(self.reward_floor)
 
     def schedule(
-        self, budget: int, num_actions: int, access: Access | str = Access.RESTORE
+        self,
+        budget: int,
+        num_actions: int,
+        access: Access | str = Access.RESTORE,
+        horizon: int | None = None,
     ) -> Schedule:
-        """What would be opened, known before the first call."""
-        num_actions = check_num_actions(num_actions)
-        budget = check_budget(budget, num_actions)
-        access = access_of(None, access)
-        return layered(self.kind, budget, num_actions, self.discount, access, self.budget_use)
+        """What would be opened at most, known before the first call."""
+        checked = check_schedule(
+            budget, num_actions, self.discount, access, self.budget_use, horizon
+        )
+        return layered(self.kind, *checked, self.budget_use, horizon)
 
     def _plan(self, task: Task) -> Plan:
         schedule = layered(
-            self.kind, task.budget, task.num_actions, self.discount, task.access, self.budget_use
+            self.kind,
+            task.budget,
+            task.num_actions,
+            self.discount,
+            task.access,
+            self.budget_use,
+            task.horizon,
         )
         return run_schedule(task, schedule, self.reward_floor)
 
@@ -104,8 +120,9 @@ def run_schedule(task: Task, schedule: Schedule, reward_floor: float | None) -> 
     sim, tree = task.begin(schedule.num_nodes)
     course, ballot = borrow_scratch(schedule)
     given_floor = check_floor(reward_floor)
+    advice = sim.advice
     node, action, index, value, floor = run(
-        sim, tree, course, ballot, task.num_actions, given_floor, task.tie_seed()
+        sim, tree, course, ballot, advice, task.num_actions, given_floor, task.tie_seed()
     )
     if len(course.keys) <= KEEP:
         schedule.scratch.append((course, ballot))
@@ -121,6 +138,8 @@ def run_schedule(task: Task, schedule: Schedule, reward_floor: float | None) -> 
         p_index=int(index),
         reward_floor=float(floor),
         tree=tree,
+        horizon=schedule.horizon,
+        worth=advice.worth[: tree.num_nodes].copy() if len(advice.worth) else None,
     )
 
 
@@ -143,7 +162,9 @@ def borrow_scratch(schedule: Schedule) -> tuple[Course, Ballot]:
         repeats=np.empty(size, np.int64),
         pool=np.empty(size, np.uint64),
         keys=np.empty(size, np.int64),
+        opened=np.empty(size, np.int64),
         power=schedule.power,
+        gamma=schedule.discount,
         root_evaluations=schedule.root_evaluations,
         reset=schedule.access is Access.RESET,
     )
@@ -156,6 +177,7 @@ def run(
     tree: Tree,
     course: Course,
     ballot: Ballot,
+    advice: Advice,
     num_actions: int,
     given_floor: float,
     tie_seed: int,
@@ -163,22 +185,28 @@ def run(
     """Explore layer by layer, cross-validate the candidates, output the best (Figure 3)."""
     tree, course, ballot = borrowed(tree), borrowed(course), borrowed(ballot)
     nodes, repeats = course.nodes, course.repeats
+    legal, worth = advice.legal, advice.worth
     asked = open_root(tree, course, num_actions)
-    fine = evaluate(sim, tree, nodes[:asked], repeats[:asked])
+    fine = True
     layer = 0
-    while fine and layer < len(course.layers) - 1:
-        asked = open_layer(tree, course, num_actions, tie_seed, layer)
-        if asked == 0:
+    while fine and asked > 0:
+        if len(legal) > 0:
+            opened = list_opened(tree, course, asked, num_actions)
+            fine = ask_legal(sim, course.opened[:opened])
+            leave_out_illegal(tree, course, legal, asked)
+        fine = fine and evaluate(sim, tree, nodes[:asked], repeats[:asked])
+        if layer == len(course.layers) - 1:
             break
-        fine = evaluate(sim, tree, nodes[:asked], repeats[:asked])
+        if fine:
+            asked = open_layer(tree, course, worth, num_actions, tie_seed, layer)
         layer += 1
-    floor = find_candidates(tree, ballot, given_floor, tie_seed)
+    floor = find_candidates(tree, ballot, worth, given_floor, tie_seed)
     if fine and ballot.validated:
         finalists = share_out(tree, ballot, ballot.budget - calls_made(sim))
         for i in range(finalists):
             asked = validate(tree, ballot, i, nodes, repeats)
             fine = fine and evaluate(sim, tree, nodes[:asked], repeats[:asked])
-    return output(tree, ballot, floor)
+    return output(tree, ballot, worth, floor)
 
 
 @jitable
@@ -200,7 +228,29 @@ def open_root(tree: Tree, course: Course, num_actions: int) -> int:
 
 
 @jit
-def open_layer(tree: Tree, course: Course, num_actions: int, tie_seed: int, layer: int) -> int:
+def list_opened(tree: Tree, course: Course, asked: int, num_actions: int) -> int:
+    """The nodes whose children are the request; returns how many."""
+    count = 0
+    for k in range(0, asked, num_actions):
+        course.opened[count] = tree.parent[course.nodes[k]]
+        count += 1
+    return count
+
+
+@jit
+def leave_out_illegal(tree: Tree, course: Course, legal: NDArray[np.uint8], asked: int) -> None:
+    """Actions that are not legal are not evaluated, and their nodes are closed."""
+    for k in range(asked):
+        node = course.nodes[k]
+        if not is_legal(legal, tree.parent[node], tree.action[node]):
+            tree.flags[node] = ILLEGAL
+            course.repeats[k] = 0
+
+
+@jit
+def open_layer(
+    tree: Tree, course: Course, worth: Floats, num_actions: int, tie_seed: int, layer: int
+) -> int:
     """Open the best nodes of the deepest layer; returns how many children there are to evaluate.
 
     For p from p_max down to 0: of the nodes of index ≥ p that are not open yet, the k(h, p) with
@@ -222,7 +272,7 @@ def open_layer(tree: Tree, course: Course, num_actions: int, tie_seed: int, laye
     for row in range(course.layers[layer], course.layers[layer + 1]):
         p = course.rows[row, INDEX]
         end = group_end[p]
-        size = fill_pool(tree, course, start, end, weight, tie_seed, size)
+        size = fill_pool(tree, course, worth, start, end, weight, tie_seed, size)
         start = end
         for q in range(p + 1, done):  # indices that open nothing
             group_end[q] = child
@@ -254,19 +304,25 @@ def open_layer(tree: Tree, course: Course, num_actions: int, tie_seed: int, laye
 def fill_pool(
     tree: Tree,
     course: Course,
+    worth: Floats,
     start: int,
     end: int,
     weight: float,
     tie_seed: int,
     size: np.uint64,
 ) -> np.uint64:
-    """Add a stretch of the deepest layer to the pool, by its û; returns the pool's new size."""
+    """Add a stretch of the deepest layer to the pool, by its û; returns the pool's new size.
+
+    If the model tells what states are worth, by û and that.
+    """
     for node in range(np.uint64(start), np.uint64(end)):
         value = tree.value[np.uint64(tree.parent[node])] + weight * tree.reward[node]
         tree.value[node] = value
+        if len(worth) > 0:
+            value += weight * course.gamma * worth[node]
         course.keys[size] = in_order(value)
         course.pool[size] = ticket(tie_seed, node)
-        size += np.uint64(tree.flags[node] & TERMINAL == 0)
+        size += np.uint64(tree.flags[node] & CLOSED == 0)
     return size
 
 

@@ -7,9 +7,11 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from platypoos._jit import borrowed, jit
 from platypoos.checks import check_number
+from platypoos.discounting import spans
 from platypoos.plan import Plan
 from platypoos.planners.base import RangePlanner, Task
 from platypoos.planners.growth import (
@@ -17,12 +19,15 @@ from platypoos.planners.growth import (
     Growth,
     begin,
     descend,
+    options,
     plan_by_plays,
     prune,
 )
 from platypoos.simulator import calls_made, play
 from platypoos.simulator_compiled import Driver
 from platypoos.tree import TERMINAL, Tree
+
+Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -63,6 +68,7 @@ class OLOP(RangePlanner):
     noise: float | None = None
 
     name: ClassVar[str] = "olop"
+    uses: ClassVar[tuple[str, ...]] = ("policy",)
     citation: ClassVar[str] = "Bubeck, Munos. Open-loop optimistic planning. COLT 2010."
     needs: ClassVar[str] = "reward range, noise range (may be wrong)"
 
@@ -72,13 +78,24 @@ class OLOP(RangePlanner):
             object.__setattr__(self, "noise", check_number("noise", self.noise, least=0))
 
     def _plan(self, task: Task) -> Plan:
-        episodes, length = episodes_and_length(task.budget, task.num_actions, self.discount)
+        episodes, length = episodes_of(task, self.discount)
         sim, tree, growth = begin(task, length)
         noise = self.reward_max - self.reward_min if self.noise is None else self.noise
         width = noise * math.sqrt(2 * math.log(episodes))
-        tail = self.reward_max / (1 - self.discount)
-        run(sim, tree, growth, episodes * length, length, self.discount, width, tail)
+        tails = self.reward_max * spans(self.discount, task.horizon, length + 1)
+        run(sim, tree, growth, episodes * length, length, self.discount, width, tails)
         return plan_by_plays(self, task, sim, tree, growth)
+
+
+def episodes_of(task: Task, discount: float) -> tuple[int, int]:
+    """How many episodes of which length; with a horizon they go up to it if calls allow that."""
+    if task.horizon is None:
+        return episodes_and_length(task.budget, task.num_actions, discount)
+    most = max(1, task.budget // task.num_actions)
+    if discount < 1.0:
+        most = episodes_and_length(task.budget, task.num_actions, discount)[1]
+    length = min(task.horizon, most)
+    return task.budget // length, length
 
 
 def episodes_and_length(budget: int, num_actions: int, discount: float) -> tuple[int, int]:
@@ -117,7 +134,7 @@ def run(
     length: int,
     gamma: float,
     width: float,
-    tail: float,
+    tails: Floats,
 ) -> int:
     """Play episode after episode."""
     episodes = 0
@@ -126,7 +143,7 @@ def run(
         got = play(sim, tree, growth.path[:steps], growth.rewards)
         if got < 0:
             break
-        back_up(tree, growth, steps, got, length, gamma, width, tail)
+        back_up(tree, growth, steps, got, length, gamma, width, tails)
         episodes += 1
     return episodes
 
@@ -140,7 +157,7 @@ def back_up(
     length: int,
     gamma: float,
     width: float,
-    tail: float,
+    tails: Floats,
 ) -> None:
     """Bounds along the path just played; those elsewhere have not changed.
 
@@ -152,10 +169,10 @@ def back_up(
     prune(tree, growth, got, steps)
     for t in range(got - 1, -1, -1):
         node = growth.path[t]
-        rest = tail
+        tail = rest = tails[t + 1]
         if tree.flags[node] & TERMINAL:
             rest = 0.0
-        elif t + 1 < length and growth.children[node] == growth.num_actions:
+        elif t + 1 < length and growth.children[node] == options(growth, node):
             best = -np.inf
             child = growth.first[node]
             while child != NOBODY:

@@ -9,14 +9,16 @@ import numpy as np
 
 from platypoos.plan import Plan
 from platypoos.planners.base import Planner, Task, request
-from platypoos.planners.growth import begin_opened, plan_by_plays
+from platypoos.planners.growth import begin_opened, finish, follow_scores, plan_by_plays
+from platypoos.tree import ROOT
 
 
 @dataclass(frozen=True)
 class OneStep(Planner):
     """Evaluates every action equally often and takes the one with the best mean reward.
 
-    Use it as a floor: a planner that looks further must beat it. It needs to know nothing.
+    Use it as a floor: a planner that looks further must beat it. It needs to know nothing. If the
+    model tells what states are worth, what the next one is worth is added.
 
     Reference: none, it is the greedy choice.
 
@@ -33,11 +35,17 @@ class OneStep(Planner):
     """
 
     name: ClassVar[str] = "one-step"
+    uses: ClassVar[tuple[str, ...]] = ("value",)
     citation: ClassVar[str] = "none"
 
     def _plan(self, task: Task) -> Plan:
         sim, tree, growth = begin_opened(task, 1)
-        nodes = np.arange(1, task.num_actions + 1)
-        share = task.budget // task.num_actions
-        request(sim, tree, nodes, np.full(task.num_actions, share, np.int64))
+        nodes = np.arange(1, tree.num_nodes)
+        share = task.budget // len(nodes)
+        request(sim, tree, nodes, np.full(len(nodes), share, np.int64))
+        worth = sim.advice.worth
+        if len(worth):
+            tree.value[nodes] = tree.reward[nodes] + self.discount * worth[nodes]
+            growth.score[nodes] = tree.value[nodes]
+            return finish(self, task, sim, tree, follow_scores(tree, growth, ROOT), tree.value)
         return plan_by_plays(self, task, sim, tree, growth)

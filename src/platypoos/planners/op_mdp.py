@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from platypoos._jit import borrowed, jit
 from platypoos.checks import check_count
+from platypoos.discounting import spans
 from platypoos.errors import InvalidArgument
 from platypoos.plan import Plan
 from platypoos.planners.base import RangePlanner, Task
@@ -79,15 +80,16 @@ class OPMDP(RangePlanner):
             low=np.empty(capacity),
             high=np.empty(capacity),
             promise=np.empty(capacity),
+            span=spans(self.discount, task.horizon, capacity + 1),
             num_actions=task.num_actions,
             seed=task.tie_seed(),
         )
         gamma, low, high = self.discount, self.reward_min, self.reward_max
         set_root(tree)
-        set_leaf(tree, chances, ROOT, 1.0, gamma, low, high)
+        set_leaf(tree, chances, ROOT, 1.0, low, high)
         while chances.promise[ROOT] >= 0.0 and sim.calls + widest <= task.budget:
             node = int(most_promising(tree, chances, gamma))
-            expand(sim, tree, chances, node, most)
+            expand(sim, tree, chances, node, most, task.horizon)
             back_up(tree, chances, node, gamma, low, high)
         best = recommended(tree, chances, gamma)
         return finish(self, task, sim, tree, best, tree.value, floor=low)
@@ -102,21 +104,24 @@ class Chances(NamedTuple):
     low: Floats  # [capacity] bounds of the value from a node on
     high: Floats  # [capacity]
     promise: Floats  # [capacity] largest P·γ^d of a leaf in the optimistic subtree; −1 if none
+    span: Floats  # [capacity + 1] worth of a reward of 1 at every step from a depth on
     num_actions: int
     seed: int
 
 
-def expand(sim: Any, tree: Tree, chances: Chances, node: int, most: int) -> None:
-    """Make the children of a node: all successors by all actions."""
+def expand(
+    sim: Any, tree: Tree, chances: Chances, node: int, most: int, horizon: int | None
+) -> None:
+    """Make the children of a node: all successors by all legal actions."""
     tree.flags[node] |= OPENED
     first = child = tree.num_nodes
     depth = int(tree.depth[node]) + 1
-    for action in range(chances.num_actions):
+    for action in sim.legal_actions(node):
         for chance, state, reward, ended in sim.successors(node, action, most):
             set_node(tree, child, node, action, depth, 0)
             tree.reward[child] = reward
             tree.pulls[child] = 1
-            if ended:
+            if ended or depth == horizon:
                 tree.flags[child] |= TERMINAL
             chances.chance[child] = chance
             sim.states[child] = state
@@ -128,7 +133,7 @@ def expand(sim: Any, tree: Tree, chances: Chances, node: int, most: int) -> None
 
 @jit
 def set_leaf(
-    tree: Tree, chances: Chances, node: int, weight: float, gamma: float, low: float, high: float
+    tree: Tree, chances: Chances, node: int, weight: float, low: float, high: float
 ) -> None:
     """A leaf's bounds; ``weight`` is P·γ^d. After the end of an episode nothing comes."""
     chances.children[node] = 0
@@ -136,8 +141,8 @@ def set_leaf(
         chances.low[node] = chances.high[node] = 0.0
         chances.promise[node] = -1.0
     else:
-        chances.low[node] = low / (1.0 - gamma)
-        chances.high[node] = high / (1.0 - gamma)
+        chances.low[node] = low * chances.span[tree.depth[node]]
+        chances.high[node] = high * chances.span[tree.depth[node]]
         chances.promise[node] = weight
 
 
@@ -196,7 +201,7 @@ def back_up(tree: Tree, chances: Chances, node: int, gamma: float, low: float, h
     tree, chances = borrowed(tree), borrowed(chances)
     weight = chances.promise[node] * gamma
     for child in range(chances.first[node], chances.first[node] + chances.children[node]):
-        set_leaf(tree, chances, child, weight * chances.chance[child], gamma, low, high)
+        set_leaf(tree, chances, child, weight * chances.chance[child], low, high)
     while True:
         start, chances.high[node], chances.low[node] = optimistic(tree, chances, node, gamma)
         chances.promise[node] = chances.promise[best_promise(tree, chances, node, start)]

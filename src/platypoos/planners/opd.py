@@ -20,7 +20,7 @@ from platypoos.planners.frontier import (
     replace_top,
     top_leaf,
 )
-from platypoos.simulator import calls_made, evaluate
+from platypoos.simulator import ask_legal, calls_made, evaluate
 from platypoos.simulator_compiled import Driver
 from platypoos.tree import ROOT, TERMINAL, Tree, set_root
 
@@ -59,15 +59,17 @@ class OPD(RangePlanner):
         "Hren, Munos. Optimistic planning of deterministic systems. EWRL 2008."
     )
     needs: ClassVar[str] = "reward range (may be too wide), that there is no noise"
+    uses: ClassVar[tuple[str, ...]] = ("value",)
 
     def _plan(self, task: Task) -> Plan:
         capacity = task.budget + 1
         sim, tree = task.begin(capacity)
-        frontier = make_frontier(1, capacity, task.num_actions, task.tie_seed())
+        frontier = make_frontier(self, task, sim, 1, capacity)
         reset = task.access is Access.RESET
-        run(sim, tree, frontier, task.budget, reset, self.discount, self.reward_max)
+        deepest = task.within_horizon(task.budget)
+        run(sim, tree, frontier, task.budget, reset, self.discount, self.reward_max, deepest)
         node = best_node(tree, frontier, self.discount, self.reward_min)
-        return plan_of_node(self, task, sim.calls, tree, node, self.reward_min)
+        return plan_of_node(self, task, sim, tree, frontier, node, self.reward_min)
 
 
 @Driver
@@ -79,19 +81,25 @@ def run(
     reset: bool,
     gamma: float,
     reward_max: float,
+    deepest: int,
 ) -> int:
     """Open the leaf with the largest bound, again and again; returns how many were opened."""
     tree, frontier = borrowed(tree), borrowed(frontier)
     set_root(tree)
+    frontier.nodes[0] = ROOT
     node = ROOT
     opened = 0
-    while calls_made(sim) + open_price(tree, node, frontier.num_actions, reset) <= budget:
+    while ask_legal(sim, frontier.nodes[:1]):
+        if calls_made(sim) + open_price(tree, frontier, node, reset) > budget:
+            break
         first = make_children(tree, frontier, node, int(tree.depth[node]), gamma)
-        if not evaluate(sim, tree, frontier.nodes, frontier.repeats):
+        made = tree.size[0] - first
+        if not evaluate(sim, tree, frontier.nodes[:made], frontier.repeats[:made]):
             break
         node = replace_best(tree, frontier, first, gamma, reward_max)
+        frontier.nodes[0] = node
         opened += 1
-        if tree.flags[node] & TERMINAL:
+        if tree.flags[node] & TERMINAL or tree.depth[node] >= deepest:
             break
     return opened
 
@@ -103,9 +111,10 @@ def replace_best(
     """Put the children just evaluated in the place of their parent; returns the best leaf."""
     tree, frontier = borrowed(tree), borrowed(frontier)
     parent = tree.parent[first]
-    weight = frontier.power[tree.depth[parent]]
-    tail = weight * gamma * reward_max / (1.0 - gamma)
-    for child in range(first, first + frontier.num_actions):
+    depth = tree.depth[parent]
+    weight = frontier.power[depth]
+    tail = weight * gamma * reward_max * frontier.span[depth + 1]
+    for child in range(first, tree.size[0]):
         value = tree.value[parent] + weight * tree.reward[child]
         tree.value[child] = value
         bound = value if tree.flags[child] & TERMINAL else value + tail

@@ -37,16 +37,16 @@ class Random(Planner):
 
     def _plan(self, task: Task) -> Plan:
         sim, tree, _ = begin_opened(task, 1)
-        action = int(task.rng.integers(task.num_actions))
+        node = 1 + int(task.rng.integers(tree.num_nodes - 1))
         return Plan(
-            action=action,
+            action=int(tree.action[node]),
             value=float("nan"),
             calls=sim.calls,
             budget=task.budget,
             discount=self.discount,
             state=task.state,
             num_actions=task.num_actions,
-            node=1 + action,
+            node=node,
             p_index=0,
             reward_floor=0.0,
             tree=tree,

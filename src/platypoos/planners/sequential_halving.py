@@ -20,6 +20,7 @@ from platypoos.planners.growth import (
     finish,
     follow_scores,
     new_child,
+    options,
     prune,
     wander,
 )
@@ -68,13 +69,14 @@ class SequentialHalving(Planner):
         "Intelligence and AI in Games 7(1), 2015."
     )
     needs: ClassVar[str] = "horizon (may be wrong)"
+    uses: ClassVar[tuple[str, ...]] = ("value", "policy")
 
     def __post_init__(self) -> None:
         super().__post_init__()
         object.__setattr__(self, "horizon", check_count("horizon", self.horizon))
 
     def _plan(self, task: Task) -> Plan:
-        horizon = min(self.horizon, task.budget // task.num_actions)
+        horizon = task.within_horizon(min(self.horizon, task.budget // task.num_actions))
         sim, tree, growth = begin(task, horizon)
         agenda = Agenda(
             node=np.empty(horizon + 1, np.int64),
@@ -140,7 +142,7 @@ def decide(tree: Tree, growth: Growth, agenda: Agenda) -> None:
     top = agenda.top[0]
     node = agenda.node[top]
     agenda.size[top] = 0
-    missing = growth.num_actions - growth.children[node]
+    missing = options(growth, node) - growth.children[node]
     inside = tree.flags[node] & TERMINAL == 0 and tree.depth[node] < agenda.horizon
     if inside and agenda.left[top] > max(1, missing):
         for _ in range(missing):
@@ -230,7 +232,7 @@ def rollout(tree: Tree, growth: Growth, node: int, horizon: int) -> int:
         if tree.pulls[child] == 0:
             fresh = child
         child = int(growth.sibling[child])
-    if fresh == NOBODY and growth.children[node] < growth.num_actions:
+    if fresh == NOBODY and growth.children[node] < options(growth, node):
         fresh = new_child(tree, growth, node)
     if fresh != NOBODY:
         growth.path[length] = fresh
@@ -243,7 +245,7 @@ def back_up(tree: Tree, growth: Growth, steps: int, got: int, gamma: float) -> N
     """Mean returns (``score``) and values along the path."""
     tree, growth = borrowed(tree), borrowed(growth)
     prune(tree, growth, got, steps)
-    total = 0.0
+    total = growth.rewards[steps]
     for t in range(got - 1, -1, -1):
         node = growth.path[t]
         total = growth.rewards[t] + gamma * total
@@ -264,7 +266,7 @@ def back_up(tree: Tree, growth: Growth, steps: int, got: int, gamma: float) -> N
                 ):
                     best = child
             child = growth.sibling[child]
-        if tried == growth.num_actions:
+        if tried == options(growth, node):
             tree.value[node] = tree.reward[node] + gamma * tree.value[best]
         else:
             tree.value[node] = growth.score[node]

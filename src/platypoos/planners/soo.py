@@ -27,7 +27,7 @@ from platypoos.planners.frontier import (
     top_key,
 )
 from platypoos.planners.growth import find_floor
-from platypoos.simulator import calls_made, evaluate
+from platypoos.simulator import ask_legal, calls_made, evaluate
 from platypoos.simulator_compiled import Driver
 from platypoos.tree import ROOT, TERMINAL, Tree, set_root
 
@@ -68,22 +68,23 @@ class SOO(Planner):
         "smoothness. NIPS 2011."
     )
     needs: ClassVar[str] = "that there is no noise"
+    uses: ClassVar[tuple[str, ...]] = ("value",)
 
     def __post_init__(self) -> None:
         super().__post_init__()
         check_floor(self.reward_floor)
 
     def _plan(self, task: Task) -> Plan:
-        h_max = math.isqrt(task.budget)
+        h_max = min(math.isqrt(task.budget), task.within_horizon(task.budget) - 1)
         sim, tree = task.begin(task.budget + 1)
-        frontier = make_frontier(h_max + 2, task.budget + 1, task.num_actions, task.tie_seed())
+        frontier = make_frontier(self, task, sim, h_max + 2, task.budget + 1)
         floor = check_floor(self.reward_floor)
         reset = task.access is Access.RESET
         run(sim, tree, frontier, task.budget, reset, self.discount, floor, h_max)
         if np.isnan(floor):
             floor = float(find_floor(tree))
         node = best_node(tree, frontier, self.discount, floor)
-        return plan_of_node(self, task, sim.calls, tree, node, floor)
+        return plan_of_node(self, task, sim, tree, frontier, node, floor)
 
 
 @Driver
@@ -105,57 +106,60 @@ def run(
     sweeps = 0
     h = 0
     most = -np.inf
-    node, value = ROOT, 0.0
+    node = ROOT
     while node != NOBODY or sweeps == 0:
-        if calls_made(sim) + open_price(tree, node, frontier.num_actions, reset) > budget:
+        frontier.nodes[0] = node
+        if not ask_legal(sim, frontier.nodes[:1]):
+            break
+        if calls_made(sim) + open_price(tree, frontier, node, reset) > budget:
             break
         first = make_children(tree, frontier, node, h, gamma)
-        if not evaluate(sim, tree, frontier.nodes, frontier.repeats):
+        made = tree.size[0] - first
+        if not evaluate(sim, tree, frontier.nodes[:made], frontier.repeats[:made]):
             break
-        floor = push_leaves(tree, frontier, first, h, value, floor)
+        floor = push_leaves(tree, frontier, first, h, floor)
         deepest = max(deepest, h + 1)
         # The next depth of this sweep whose best leaf beats those opened; else a new sweep.
         used = floor if np.isnan(given_floor) else given_floor
         last = min(deepest, h_max)
-        h, node, value, most = next_leaf(frontier, h + 1, last, most, gamma, used)
+        h, node, most = next_leaf(frontier, h + 1, last, most, gamma, used)
         if node == NOBODY:
             sweeps += 1
-            h, node, value, most = next_leaf(frontier, 1, last, -np.inf, gamma, used)
+            h, node, most = next_leaf(frontier, 1, last, -np.inf, gamma, used)
     return sweeps
 
 
 @jit
-def push_leaves(
-    tree: Tree, frontier: Frontier, first: int, h: int, value: float, floor: float
-) -> float:
-    """The children just evaluated wait in the heap of their depth; returns the new floor.
-
-    ``value`` and ``h`` are of their parent, which was made long ago: reading them from the tree
-    would be slow.
-    """
+def push_leaves(tree: Tree, frontier: Frontier, first: int, h: int, floor: float) -> float:
+    """The children just evaluated wait in the heap of their depth; returns the new floor."""
     tree, frontier = borrowed(tree), borrowed(frontier)
-    weight = frontier.power[h]
-    for child in range(first, first + frontier.num_actions):
+    weight, value = frontier.power[h], tree.value[tree.parent[first]]
+    for child in range(first, tree.size[0]):
         tree.value[child] = value + weight * tree.reward[child]
         floor = min(floor, tree.reward[child])
         if tree.flags[child] & TERMINAL:
             floor = min(floor, 0.0)
         else:
-            push(frontier, h + 1, child, tree.value[child])
+            key = tree.value[child]
+            if len(frontier.worth) > 0:
+                key += frontier.power[h + 1] * frontier.worth[child]
+            push(frontier, h + 1, child, key)
     return floor
 
 
 @jit
 def next_leaf(
     frontier: Frontier, h: int, last: int, most: float, gamma: float, floor: float
-) -> tuple[int, int, float, float]:
-    """From depth h on, the first best leaf worth at least ``most``: depth, leaf, u, its worth."""
+) -> tuple[int, int, float]:
+    """From depth h on, the first best leaf worth at least ``most``: depth, leaf, its worth."""
     frontier = borrowed(frontier)
     while h <= last:
         if frontier.size[h] > 0:
             value = top_key(frontier, h)
-            worth = value - floor * steps_value(frontier, h, gamma)
+            worth = value
+            if len(frontier.worth) == 0:
+                worth -= floor * steps_value(frontier, h, gamma)
             if worth >= most:
-                return h, pop(frontier, h), value, worth
+                return h, pop(frontier, h), worth
         h += 1
-    return h, NOBODY, 0.0, most
+    return h, NOBODY, most

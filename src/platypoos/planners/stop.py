@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from platypoos._jit import borrowed, jit
+from platypoos.advice import count_legal
 from platypoos.plan import Plan
 from platypoos.planners.base import ConfidencePlanner, Task
 from platypoos.planners.frontier import (
@@ -23,7 +24,7 @@ from platypoos.planners.frontier import (
     top_leaf,
 )
 from platypoos.planners.growth import finish
-from platypoos.simulator import calls_made, play
+from platypoos.simulator import ask_legal, calls_made, play
 from platypoos.simulator_compiled import Driver
 from platypoos.tree import ROOT, TERMINAL, Tree, set_root, ticket
 
@@ -67,6 +68,7 @@ class StOP(ConfidencePlanner):
     """
 
     name: ClassVar[str] = "stop"
+    finite: ClassVar[bool] = False
     citation: ClassVar[str] = (
         "Szörényi, Kedenburg, Munos. Optimistic planning in Markov decision processes using a "
         "generative model. NIPS 2014."
@@ -80,7 +82,7 @@ class StOP(ConfidencePlanner):
             plays[0], radius[0] = most, np.inf
         sim, tree = task.begin(task.budget + 1)
         order = 1 + task.rng.permutation(num_actions)  # ties are broken by chance
-        frontier = make_frontier(num_actions, len(tree.parent), num_actions, task.tie_seed())
+        frontier = make_frontier(self, task, sim, num_actions, len(tree.parent))
         state = Bounds(
             low=np.empty(len(tree.parent)),
             path=np.empty(len(plays) + 1, np.int64),
@@ -96,8 +98,9 @@ class StOP(ConfidencePlanner):
         middle = (self.reward_min + self.reward_max) / 2 / (1 - self.discount)
         values = tree.value[: tree.num_nodes].copy()
         leaves = {}
-        for child in order.tolist():
-            leaf = leaves[child] = int(top_leaf(frontier, child - 1)) or child
+        for child in order[order <= count_legal(frontier.legal, ROOT, num_actions)].tolist():
+            heap = int(tree.action[child])
+            leaf = leaves[child] = int(top_leaf(frontier, heap)) or child
             rest = 0.0 if tree.flags[leaf] & TERMINAL else middle
             values[child] = tree.value[leaf] + self.discount ** tree.depth[leaf] * rest
         if not reached:
@@ -161,7 +164,10 @@ def run(
         if depth > len(bounds.plays):
             return False, best
         plays = bounds.plays[depth - 1]
-        count = 1 if ended else frontier.num_actions
+        bounds.path[0] = node
+        if not ask_legal(sim, bounds.path[:1]):
+            return False, best
+        count = 1 if ended else count_legal(frontier.legal, node, frontier.num_actions)
         if calls_made(sim) + count * depth * plays > budget:
             return False, best
         first = node if ended else make_children(tree, frontier, node, depth - 1, gamma)

@@ -26,7 +26,7 @@ from platypoos.planners.frontier import (
     top_key,
 )
 from platypoos.planners.growth import find_floor
-from platypoos.simulator import calls_made, evaluate
+from platypoos.simulator import ask_legal, calls_made, evaluate
 from platypoos.simulator_compiled import Driver
 from platypoos.tree import OPENED, ROOT, TERMINAL, Tree, set_root, ticket
 
@@ -76,17 +76,17 @@ class StoSOO(Planner):
     def _plan(self, task: Task) -> Plan:
         n = task.budget
         k = min(max(1, n // task.num_actions), math.ceil(n / math.log(max(n, 3)) ** 3))
-        h_max = max(1, math.isqrt(n // k))
+        h_max = max(1, min(math.isqrt(n // k), task.within_horizon(n)))
         capacity = 1 + task.num_actions * (n // k + 1)
         sim, tree = task.begin(capacity)
-        frontier = make_frontier(h_max + 2, capacity, task.num_actions, task.tie_seed())
+        frontier = make_frontier(self, task, sim, h_max + 2, capacity)
         given_floor = check_floor(self.reward_floor)
         width = self.noise * math.sqrt(math.log(n * k * math.sqrt(n)) / 2)
         reset = task.access is Access.RESET
         run(sim, tree, frontier, n, reset, self.discount, given_floor, h_max, k, width)
         floor = float(find_floor(tree)) if np.isnan(given_floor) else given_floor
-        node = recommended(tree, frontier, self.discount, floor, k)
-        return plan_of_node(self, task, sim.calls, tree, node, floor)
+        node = recommended(tree, frontier, self.discount, floor, k, task.within_horizon(n + 1))
+        return plan_of_node(self, task, sim, tree, frontier, node, floor)
 
 
 @Driver
@@ -105,6 +105,9 @@ def run(
     """Sweep down the depths again and again; returns the number of sweeps."""
     tree, frontier = borrowed(tree), borrowed(frontier)
     set_root(tree)
+    frontier.nodes[0] = ROOT
+    if not ask_legal(sim, frontier.nodes[:1]):
+        return 0
     open_leaf(tree, frontier, ROOT, gamma)
     floor = np.inf if np.isnan(given_floor) else given_floor
     deepest = 1
@@ -121,6 +124,9 @@ def run(
                     return sweeps
                 most = bound
                 idle = False
+                frontier.nodes[0] = node
+                if not ask_legal(sim, frontier.nodes[:1]):
+                    return sweeps
                 open_leaf(tree, frontier, node, gamma)
                 deepest = max(deepest, h + 1)
             elif node != NOBODY:
@@ -143,7 +149,7 @@ def open_leaf(tree: Tree, frontier: Frontier, node: int, gamma: float) -> None:
     """The children wait in the heap of their depth, above all that has been evaluated."""
     tree, frontier = borrowed(tree), borrowed(frontier)
     first = make_children(tree, frontier, node, int(tree.depth[node]), gamma)
-    for child in range(first, first + frontier.num_actions):
+    for child in range(first, tree.size[0]):
         tree.value[child] = tree.value[node]
         push(frontier, tree.depth[child], child, np.inf)
 
@@ -184,8 +190,10 @@ def put_back(tree: Tree, frontier: Frontier, node: int, k: int, width: float, h_
 
 
 @jit
-def recommended(tree: Tree, frontier: Frontier, gamma: float, floor: float, k: int) -> int:
-    """Of the deepest opened nodes the best, or a terminal one that is better; else a first step."""
+def recommended(
+    tree: Tree, frontier: Frontier, gamma: float, floor: float, k: int, horizon: int
+) -> int:
+    """Of the deepest opened nodes the best, or a better one at an end; else a first step."""
     deepest = 0
     for node in range(1, tree.size[0]):
         if tree.flags[node] & OPENED:
@@ -198,7 +206,8 @@ def recommended(tree: Tree, frontier: Frontier, gamma: float, floor: float, k: i
             eligible = tree.depth[node] == 1
         else:
             eligible = (tree.flags[node] & OPENED != 0 and tree.depth[node] == deepest) or (
-                tree.flags[node] & TERMINAL != 0 and tree.pulls[node] >= k
+                (tree.flags[node] & TERMINAL != 0 or tree.depth[node] >= horizon)
+                and tree.pulls[node] >= k
             )
         value = floored(tree, frontier, node, gamma, floor)
         if eligible and (

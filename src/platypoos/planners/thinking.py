@@ -67,10 +67,11 @@ from platypoos.schedules import (
     WORTH_COMPILING,
     largest_h_max,
     largest_h_max_compiled,
+    validation_norm,
 )
 from platypoos.simulator import never
 from platypoos.simulator_compiled import CompiledSimulator
-from platypoos.tree import ROOT, Tree, copy_nodes, make_tree, set_node
+from platypoos.tree import ILLEGAL, ROOT, Tree, copy_nodes, make_tree, set_node
 from platypoos.tree import grown as grown_tree
 
 FIRST_ROOM, MOST_FIRST_ROOM = 512, 4096
@@ -102,7 +103,20 @@ def tree_round(calls: int, num_actions: int, discount: float, hurry: bool) -> in
         few = tree_round(QUICKLY, num_actions, discount, hurry)
         return int(few * (calls / QUICKLY) ** 0.75)
     search = largest_h_max_compiled if calls > WORTH_COMPILING else largest_h_max
-    return max(1, int(search(PLATYPOOS, num_actions, discount, False, calls)))
+    return max(
+        1,
+        int(
+            search(
+                PLATYPOOS,
+                num_actions,
+                discount,
+                validation_norm(discount, None),
+                calls,
+                False,
+                calls,
+            )
+        ),
+    )
 
 
 class Decision(NamedTuple):
@@ -139,12 +153,20 @@ class Thinker:
         place[HOME] = ROOT
         self.graph.child[ROOT] = NONE
         self.sim = task.ledger(self.tree)
+        self._advised = any(len(part) for part in self.sim.advice)
+        if self._advised:
+            self._take_advice()
         if not isinstance(self.sim, CompiledSimulator):
             self.sim.key = key_of(task.model, task.state)
         self.tie_seed = task.tie_seed()
         self._allowed = task.budget
         self.exhausted = False
         self._concluded = False
+
+    def _take_advice(self) -> None:
+        """Let compiled code see what the model says of states."""
+        graph = self.graph._replace(**self.sim.advice._asdict())
+        self._sit_at(handle(Desk(self.tree, graph, self.desk.entries, self.search)))
 
     def _sit_at(self, desk: Desk) -> None:
         self.desk = desk
@@ -213,7 +235,7 @@ class Thinker:
 
     def leave(self) -> None:
         """Leave the desk to another plan. There is no way back."""
-        if len(self.tree.parent) == self._capacity:
+        if len(self.tree.parent) == self._capacity and not self._advised:
             self._drawer.append(self.desk)
 
     def start_from(self, state: Any) -> None:
@@ -229,6 +251,7 @@ class Thinker:
             set_node(self.tree, node, NONE, -1, 0, 0)
             self.tree.reward[node] = 0.0
             self.tree.size[0] = node + 1
+        self.sim.ask_legal(np.array([self.root]))
 
     @property
     def shares_nothing(self) -> bool:
@@ -239,6 +262,7 @@ class Thinker:
         """Let the search begin in the state that a node leads to."""
         self.task = self.task._replace(state=state)
         self.root = node
+        self.sim.ask_legal(np.array([node]))
 
     def forget(self, states: int) -> None:
         """Keep so many states at most: those that are reached first from where it begins."""
@@ -308,7 +332,8 @@ class Thinker:
         """Whether there is a sample of each first action."""
         first = int(self.graph.child[self.root])
         actions = slice(first, first + self.task.num_actions)
-        return first != NONE and bool(self.tree.pulls[actions].all())
+        tried = (self.tree.pulls[actions] > 0) | (self.tree.flags[actions] & ILLEGAL != 0)
+        return first != NONE and bool(tried.all())
 
     def decide(self) -> Decision:
         """What is best by all that is known."""
@@ -325,7 +350,8 @@ class Thinker:
             doubt = BEYOND_DOUBT * math.sqrt(result[LEAD_VARIANCE])
         values = search.action_values.copy()
         others = values.tolist()
-        lead = others.pop(place[ANSWER]) - max(others, default=-math.inf)
+        value = others.pop(place[ANSWER])
+        lead = value - max((v for v in others if not math.isnan(v)), default=-math.inf)
         floor, unseen = float(result[FLOOR]), 0.0
         if place[FRONTIER]:  # what the best reward, for ever, could add below what was looked at
             most = float(result[LARGEST]) - floor

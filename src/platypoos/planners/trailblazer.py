@@ -16,7 +16,7 @@ from platypoos.planners.growth import (
     begin,
     find_floor,
     finish,
-    follow_plays,
+    most_played,
     open_node,
 )
 from platypoos.tree import ROOT, TERMINAL, Tree
@@ -59,6 +59,7 @@ class TrailBlazer(ConfidencePlanner):
     """
 
     name: ClassVar[str] = "trailblazer"
+    finite: ClassVar[bool] = False
     citation: ClassVar[str] = (
         "Grill, Valko, Munos. Blazing the trails before beating the path: sample-efficient "
         "Monte-Carlo planning. NIPS 2016."
@@ -67,7 +68,8 @@ class TrailBlazer(ConfidencePlanner):
     def _plan(self, task: Task) -> Plan:
         sim, tree, growth = begin(task, 1)
         search = Search(self, task, sim, tree, growth)
-        request(sim, tree, search.children(ROOT), np.ones(task.num_actions, np.int64))
+        first = search.children(ROOT)
+        request(sim, tree, first, np.ones(len(first), np.int64))
         anything = self.epsilon >= search.width / (1 - search.gamma)  # every value will do
         reached = True
         try:
@@ -78,7 +80,7 @@ class TrailBlazer(ConfidencePlanner):
         floor = float(find_floor(tree))
         if anything or not reached:
             first = search.children(ROOT)
-            follow_plays(tree, growth, self.discount, floor)
+            most_played(self, task, tree, growth, floor)
             values = tree.value
             node = max(search.chance.permutation(first).tolist(), key=lambda child: values[child])
         else:
@@ -128,9 +130,10 @@ class Search:
         if self.growth.children[node] == 0:
             if self.tree.num_nodes + self.num_actions > len(self.tree.parent):
                 raise CapError
+            self.sim.ask_legal(np.array([node]))
             open_node(self.tree, self.growth, node)
         first = int(self.growth.first[node])  # made last
-        return np.arange(first - self.num_actions + 1, first + 1)
+        return np.arange(first - self.growth.children[node] + 1, first + 1)
 
     def average(self, node: int, samples: int, epsilon: float) -> float:
         """AVG: the mean reward, and what follows."""

@@ -18,6 +18,7 @@ from platypoos.planners.growth import (
     finish,
     follow_scores,
     new_child,
+    options,
     prune,
 )
 from platypoos.simulator import calls_made, play
@@ -59,6 +60,7 @@ class UCT(Planner):
     name: ClassVar[str] = "uct"
     citation: ClassVar[str] = "Kocsis, Szepesvári. Bandit based Monte-Carlo planning. ECML 2006."
     needs: ClassVar[str] = "scale of returns, horizon (may be wrong)"
+    uses: ClassVar[tuple[str, ...]] = ("value", "policy")
     polynomial: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
@@ -67,7 +69,7 @@ class UCT(Planner):
         object.__setattr__(self, "horizon", check_count("horizon", self.horizon))
 
     def _plan(self, task: Task) -> Plan:
-        horizon = min(self.horizon, task.budget // task.num_actions)
+        horizon = task.within_horizon(min(self.horizon, task.budget // task.num_actions))
         sim, tree, growth = begin(task, horizon)
         run(sim, tree, growth, task.budget, horizon, self.discount, self.scale, self.polynomial)
         growth.score[: tree.num_nodes] = tree.value[: tree.num_nodes]
@@ -113,7 +115,7 @@ def descend_by_bonus(
     for t in range(horizon):
         if tree.flags[node] & TERMINAL:
             return t
-        if growth.children[node] < growth.num_actions:
+        if growth.children[node] < options(growth, node):
             node = new_child(tree, growth, node)
         else:
             factor = bonus_factor(scale, visits, polynomial)
@@ -139,7 +141,7 @@ def back_up(tree: Tree, growth: Growth, steps: int, got: int, gamma: float) -> N
     """The mean return of every node on the path, from the node on."""
     tree, growth = borrowed(tree), borrowed(growth)
     prune(tree, growth, got, steps)
-    total = 0.0
+    total = growth.rewards[steps]
     for t in range(got - 1, -1, -1):
         node = growth.path[t]
         total = growth.rewards[t] + gamma * total

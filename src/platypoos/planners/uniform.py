@@ -10,13 +10,15 @@ from numpy.typing import NDArray
 
 from platypoos import schedules
 from platypoos._jit import jit
+from platypoos.advice import Advice, is_legal
 from platypoos.checks import check_flag, check_floor
+from platypoos.discounting import spans
 from platypoos.models.base import Access
 from platypoos.plan import Plan
 from platypoos.planners.base import Planner, Task
 from platypoos.planners.growth import find_floor
 from platypoos.planners.layered import run_schedule
-from platypoos.simulator import evaluate
+from platypoos.simulator import ask_legal, evaluate
 from platypoos.simulator_compiled import Driver
 from platypoos.tree import ROOT, TERMINAL, Tree, set_node, set_root, ticket
 
@@ -53,6 +55,7 @@ class Uniform(Planner):
     reward_floor: float | None = None
 
     name: ClassVar[str] = "uniform"
+    uses: ClassVar[tuple[str, ...]] = ("value",)
     citation: ClassVar[str] = "Bubeck, Munos. Open-loop optimistic planning. COLT 2010."
 
     def __post_init__(self) -> None:
@@ -61,20 +64,24 @@ class Uniform(Planner):
         check_flag("share", self.share)
 
     def schedule(
-        self, budget: int, num_actions: int, access: Access | str = Access.RESTORE
+        self,
+        budget: int,
+        num_actions: int,
+        access: Access | str = Access.RESTORE,
+        horizon: int | None = None,
     ) -> schedules.Schedule:
-        """What would be opened, known before the first call (with ``share=True``)."""
-        return schedules.uniform(budget, num_actions, self.discount, access)
+        """What would be opened at most, known before the first call (with ``share=True``)."""
+        return schedules.uniform(budget, num_actions, self.discount, access, horizon)
 
     def _plan(self, task: Task) -> Plan:
         if self.share:
-            schedule = self.schedule(task.budget, task.num_actions, task.access)
+            schedule = self.schedule(task.budget, task.num_actions, task.access, task.horizon)
             return run_schedule(task, schedule, self.reward_floor)
         return self._plan_naive(task)
 
     def _plan_naive(self, task: Task) -> Plan:
         num_actions = task.num_actions
-        depth = schedules.uniform_depth(task.budget, num_actions)
+        depth = schedules.uniform_depth(task.budget, num_actions, task.horizon)
         sequences = num_actions**depth
         sim, tree = task.begin(1 + depth * sequences)
         seed = task.tie_seed()
@@ -84,8 +91,9 @@ class Uniform(Planner):
         reset = task.access is Access.RESET
         given_floor = check_floor(self.reward_floor)
         node, action, value, floor = run_chains(
-            sim, tree, repeats, depth, num_actions, self.discount, reset, given_floor, seed
-        )
+            sim, tree, sim.advice, repeats, depth, num_actions, self.discount,
+            spans(self.discount, task.horizon, depth + 1), reset, given_floor, seed,
+        )  # fmt: skip
         return Plan(
             action=int(action),
             value=float(value),
@@ -98,6 +106,7 @@ class Uniform(Planner):
             p_index=0,
             reward_floor=float(floor),
             tree=tree,
+            horizon=task.horizon,
         )
 
 
@@ -105,10 +114,12 @@ class Uniform(Planner):
 def run_chains(
     sim: Any,
     tree: Tree,
+    advice: Advice,
     repeats: Ints,
     depth: int,
     num_actions: int,
     gamma: float,
+    span: NDArray[np.float64],
     reset: bool,
     given_floor: float,
     tie_seed: int,
@@ -121,9 +132,11 @@ def run_chains(
     fine = True
     for h in range(depth):
         if fine and (not reset or h == depth - 1):
-            asked = chain_request(tree, repeats, nodes, counts, h, reset)
-            fine = evaluate(sim, tree, nodes[:asked], counts[:asked])
-    return best_chain(tree, depth, sequences, gamma, given_floor, tie_seed)
+            asked = list_prefixes(tree, sequences, nodes, h)
+            fine = ask_legal(sim, nodes[:asked])
+            asked = chain_request(tree, advice.legal, repeats, nodes, counts, h, reset)
+            fine = fine and evaluate(sim, tree, nodes[:asked], counts[:asked])
+    return best_chain(tree, depth, sequences, gamma, span, advice.worth, given_floor, tie_seed)
 
 
 @jit
@@ -140,13 +153,38 @@ def make_chains(tree: Tree, sequences: int, depth: int, num_actions: int) -> Non
 
 
 @jit
-def chain_request(tree: Tree, repeats: Ints, nodes: Ints, counts: Ints, h: int, reset: bool) -> int:
+def list_prefixes(tree: Tree, sequences: int, nodes: Ints, h: int) -> int:
+    """The nodes before step h of every chain that has come so far and not ended; how many."""
+    if h == 0:
+        nodes[0] = ROOT
+        return 1
+    count = 0
+    for i in range(sequences):
+        node = 1 + (h - 1) * sequences + i
+        if tree.pulls[node] > 0 and tree.flags[node] & TERMINAL == 0:
+            nodes[count] = node
+            count += 1
+    return count
+
+
+@jit
+def chain_request(
+    tree: Tree,
+    legal: NDArray[np.uint8],
+    repeats: Ints,
+    nodes: Ints,
+    counts: Ints,
+    h: int,
+    reset: bool,
+) -> int:
     """Step h of every chain that has not ended; with RESET access, walks to the chains' ends."""
     asked = 0
     for i in range(len(repeats)):
         node = 1 + h * len(repeats) + i
         parent = tree.parent[node]
         if not reset and h > 0 and (tree.pulls[parent] == 0 or tree.flags[parent] & TERMINAL):
+            continue
+        if not reset and not is_legal(legal, parent, tree.action[node]):
             continue
         nodes[asked] = node
         counts[asked] = repeats[i]
@@ -156,10 +194,19 @@ def chain_request(tree: Tree, repeats: Ints, nodes: Ints, counts: Ints, h: int, 
 
 @jit
 def best_chain(
-    tree: Tree, depth: int, sequences: int, gamma: float, floor: float, tie_seed: int
+    tree: Tree,
+    depth: int,
+    sequences: int,
+    gamma: float,
+    span: NDArray[np.float64],
+    worth: NDArray[np.float64],
+    floor: float,
+    tie_seed: int,
 ) -> tuple[int, int, float, float]:
     """The chain with the largest value; returns its last node, first action, value, floor."""
-    if np.isnan(floor):
+    if len(worth) > 0:
+        floor = 0.0
+    elif np.isnan(floor):
         floor = find_floor(tree)
     best, best_value = 1, -np.inf
     for i in range(sequences):
@@ -172,11 +219,14 @@ def best_chain(
             if end == ROOT:
                 end = node
                 if tree.flags[node] & TERMINAL:
-                    value = -floor / (1.0 - gamma)
+                    value = -floor * span[h + 1]
+                elif len(worth) > 0:
+                    value = worth[node]
             value = tree.reward[node] - floor + gamma * value
-        if value > best_value or (
-            value == best_value and ticket(tie_seed, end) > ticket(tie_seed, best)
+        if end != ROOT and (
+            value > best_value
+            or (value == best_value and ticket(tie_seed, end) > ticket(tie_seed, best))
         ):
             best, best_value = end, value
     first = 1 + (best - 1) % sequences
-    return best, tree.action[first], best_value + floor / (1.0 - gamma), floor
+    return best, tree.action[first], best_value + floor * span[0], floor

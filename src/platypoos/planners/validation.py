@@ -27,6 +27,7 @@ class Ballot(NamedTuple):
     validation: Ints  # [depth] evaluations of step t in the cross-validation…
     weight: Floats  # [depth] …which are proportional to this, (t+1)·γ^(2t)
     power: Floats  # [depth] γ^t
+    span: Floats  # [depth + 1] worth of a reward of 1 at every step from a depth on
     even: bool  # StroquOOL: all steps of a candidate are validated alike
     h_max: int
     gamma: float
@@ -48,6 +49,7 @@ def make_ballot(schedule: Schedule) -> Ballot:
         validation=schedule.validation,
         weight=schedule.weight,
         power=schedule.power,
+        span=schedule.span,
         even=schedule.kind == STROQUOOL,
         h_max=schedule.h_max,
         gamma=schedule.discount,
@@ -68,12 +70,15 @@ def least_rate(tree: Tree, ballot: Ballot) -> float:
     """
     least = np.inf
     tree.value[ROOT] = 0.0
+    depth, steps, weight = 0, 0.0, 1.0  # Σ γ^t and γ^t of the last step
     for node in range(1, tree.size[0]):
-        depth = tree.depth[node]
-        weight = ballot.power[depth - 1]
+        while depth < tree.depth[node]:
+            weight = ballot.power[depth]
+            steps += weight
+            depth += 1
         tree.value[node] = tree.value[tree.parent[node]] + weight * tree.reward[node]
-        steps = (1.0 - weight * ballot.gamma) / (1.0 - ballot.gamma)  # Σ γ^t
-        least = min(least, tree.value[node] / steps)
+        if tree.pulls[node] > 0:
+            least = min(least, tree.value[node] / steps)
     return least
 
 
@@ -90,12 +95,16 @@ def set_values(tree: Tree, ballot: Ballot, floor: float) -> None:
         parent = np.uint64(tree.parent[node])
         value = tree.value[parent] + weight * (tree.reward[node] - floor)
         if tree.flags[node] & TERMINAL:
-            value -= weight * ballot.gamma * floor / (1.0 - ballot.gamma)
+            value -= weight * ballot.gamma * floor * ballot.span[depth]
+        if tree.pulls[node] == 0:  # it is not legal, or comes after what is not
+            value = -np.inf
         tree.value[node] = value
 
 
 @jit
-def find_candidates(tree: Tree, ballot: Ballot, floor: float, tie_seed: int) -> float:
+def find_candidates(
+    tree: Tree, ballot: Ballot, worth: Floats, floor: float, tie_seed: int
+) -> float:
     """For each p the node of index ≥ p with the largest value; returns the reward floor f.
 
     Across depths nodes are compared by Σ γ^t (r̂ − f): every reward then counts as at least 0,
@@ -103,12 +112,16 @@ def find_candidates(tree: Tree, ballot: Ballot, floor: float, tie_seed: int) -> 
     """
     tree, ballot = borrowed(tree), borrowed(ballot)
     size = tree.size[0]
+    if len(worth) > 0:
+        candidates_by_worth(tree, ballot, worth, tie_seed)
+        return 0.0
     if np.isnan(floor):
         floor = np.inf
         ended = 0
         for node in range(1, size):
-            floor = min(floor, tree.reward[node])
-            ended |= tree.flags[node] & TERMINAL
+            if tree.pulls[node] > 0:
+                floor = min(floor, tree.reward[node])
+                ended |= tree.flags[node] & TERMINAL
         if ended:
             floor = min(least_rate(tree, ballot), 0.0)
     set_values(tree, ballot, floor)
@@ -134,6 +147,35 @@ def find_candidates(tree: Tree, ballot: Ballot, floor: float, tie_seed: int) -> 
             best[p] = best[p + 1]
             tickets[p] = tickets[p + 1]
     return floor
+
+
+@jit
+def candidates_by_worth(tree: Tree, ballot: Ballot, worth: Floats, tie_seed: int) -> None:
+    """For each p the best node of index ≥ p, by û and what the model says that its end is worth.
+
+    What follows an opened node is known better than that: it is a candidate only for those p for
+    which no child has an index ≥ p.
+    """
+    size = tree.size[0]
+    set_values(tree, ballot, 0.0)
+    opened_at = np.full(size, -1, np.int64)
+    for node in range(1, size):
+        if tree.pulls[node] > 0:
+            opened_at[tree.parent[node]] = tree.p_index[node]
+    for p in range(len(ballot.candidates)):
+        best, most = ROOT, -np.inf
+        for node in range(1, size):
+            if tree.p_index[node] < p or opened_at[node] >= p or tree.pulls[node] == 0:
+                continue
+            weight = ballot.power[tree.depth[node] - 1] * ballot.gamma
+            value = tree.value[node] + weight * worth[node]
+            if (
+                best == ROOT
+                or value > most
+                or (value == most and ticket(tie_seed, node) > ticket(tie_seed, best))
+            ):
+                best, most = node, value
+        ballot.candidates[p] = best
 
 
 @jitable
@@ -214,7 +256,9 @@ def validate(tree: Tree, ballot: Ballot, i: int, nodes: Ints, repeats: Ints) -> 
 
 
 @jitable
-def output(tree: Tree, ballot: Ballot, floor: float) -> tuple[int, int, int, float, float]:
+def output(
+    tree: Tree, ballot: Ballot, worth: Floats, floor: float
+) -> tuple[int, int, int, float, float]:
     """The candidate with the largest value, its first action, its p, its value, and the floor.
 
     Ties go to the larger p.
@@ -224,7 +268,9 @@ def output(tree: Tree, ballot: Ballot, floor: float) -> tuple[int, int, int, flo
         node = ballot.candidates[p]
         value = 0.0
         if tree.flags[node] & TERMINAL:
-            value = -floor / (1.0 - ballot.gamma)
+            value = -floor * ballot.span[tree.depth[node]]
+        elif len(worth) > 0:
+            value = worth[node]
         at = first = node
         while at != ROOT:
             value = tree.reward[at] - floor + ballot.gamma * value
@@ -232,4 +278,4 @@ def output(tree: Tree, ballot: Ballot, floor: float) -> tuple[int, int, int, flo
             at = tree.parent[at]
         if best < 0 or value > best_value:
             best, action, best_p, best_value = node, tree.action[first], p, value
-    return best, action, best_p, best_value + floor / (1.0 - ballot.gamma), floor
+    return best, action, best_p, best_value + floor * ballot.span[ROOT], floor

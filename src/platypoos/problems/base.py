@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -36,7 +37,7 @@ class Problem(ABC):
 
     @abstractmethod
     def action_values(self, state: Any, discount: float) -> NDArray[np.float64]:
-        """Q*(state, ·), exact."""
+        """Q*(state, ·), exact, −inf for illegal actions; an error if that would take too long."""
 
     @abstractmethod
     def array(self) -> ArrayModel:
@@ -45,6 +46,15 @@ class Problem(ABC):
     @abstractmethod
     def compiled(self) -> CompiledModel:
         """The problem as a compiled step."""
+
+    def _checked_actions(self, actions: Sequence[int]) -> list[int]:
+        """The actions as plain numbers, or an error that names the one that there is not."""
+        for action in actions:
+            if not 0 <= action < self.num_actions:
+                raise InvalidArgument(
+                    f"there is no action {action!r}: actions are 0 to {self.num_actions - 1}"
+                )
+        return [int(action) for action in actions]
 
     def expected_return(self, actions: tuple[int, ...], discount: float) -> float:
         """Expected discounted sum of rewards of these actions, from the initial state."""
@@ -57,6 +67,17 @@ class Problem(ABC):
             if terminated:
                 break
         return total
+
+
+def value_of_staying(penalty: float | None, discount: float) -> float:
+    """What it is worth to stay for ever and pay a penalty for it; −inf if that is not possible.
+
+    >>> value_of_staying(2.0, 0.5), value_of_staying(2.0, 1.0), value_of_staying(None, 0.5)
+    (-4.0, -inf, -inf)
+    """
+    if penalty is None or discount == 1.0:
+        return float("-inf")
+    return -penalty / (1 - discount)
 
 
 def simple_regret(model: Any, plan: Plan) -> float:

@@ -18,6 +18,7 @@ from platypoos.schedules import (
     SEQUOOL,
     largest_h_max_compiled,
     tabulate_compiled,
+    validation_norm,
 )
 from platypoos.theory.bounds import bound
 from platypoos.theory.hardness import known_hardness
@@ -56,7 +57,10 @@ def opened_shares(problem: MadeToOrder, planner: LayeredPlanner, budget: int) ->
     h_max = own or bound(known_hardness(problem), planner.name, budget).h_max or 1
     p_max = 0 if planner.kind == SEQUOOL else h_max.bit_length() - 1
     rows = np.zeros((DEEPEST * (p_max + 1), 5), np.int64)
-    tabulate_compiled(planner.kind, h_max, problem.num_actions, planner.discount, False, rows)
+    norm = validation_norm(planner.discount, None)
+    tabulate_compiled(
+        planner.kind, h_max, problem.num_actions, planner.discount, norm, h_max, False, rows
+    )
     quotas = np.zeros((DEEPEST + 1, p_max + 1), np.int64)
     kept = rows[rows[:, DEPTH] <= DEEPEST]
     quotas[kept[:, DEPTH], kept[:, INDEX]] = kept[:, QUOTA]
@@ -80,4 +84,14 @@ def h_max_of(
     if planner.budget_use == "paper":
         return None
     reset = access is Access.RESET
-    return int(largest_h_max_compiled(planner.kind, num_actions, planner.discount, reset, budget))
+    return int(
+        largest_h_max_compiled(
+            planner.kind,
+            num_actions,
+            planner.discount,
+            validation_norm(planner.discount, None),
+            budget,
+            reset,
+            budget,
+        )
+    )

@@ -1,0 +1,139 @@
+"""Machine code: how a compiled planner asks a model about its states; see ``advice.py``."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numba import types
+
+from platypoos._jit import borrow_row, overload
+from platypoos.advice import pick, random_unit
+
+CALLS, BUDGET, STATUS, STEP, NODE, PAUSE, HORIZON, SEED, DRAWN = range(9)
+"""Entries of ``Machine.ledger``. SEED and the number of actions DRAWN so far give the next one."""
+FINE, OVER_BUDGET, BAD_REWARD, RANDOM_END, RANDOM_STATE, NO_LEGAL, BAD_ADVICE = range(7)
+"""Values of ``Machine.ledger[STATUS]``."""
+NEVER = 1 << 62
+SPARE = 2
+"""Rows of states and masks behind those of the nodes, to work with."""
+
+
+def says(sim: Any, kernel: str) -> bool:
+    """Whether a machine's type has a kernel."""
+    return not isinstance(sim.types[sim.fields.index(kernel)], types.NoneType)
+
+
+def has_masks(sim: Any) -> bool:
+    """Whether the model tells which actions are legal."""
+    return bool(len(sim.legal) > 0)
+
+
+def write_mask(sim: Any, row: int, mask: Any) -> bool:
+    """Ask which actions are legal in a row of ``states``; False if none is."""
+    raise NotImplementedError
+
+
+def value_of(sim: Any, row: Any) -> float:
+    """Ask what a row of ``states`` is worth."""
+    raise NotImplementedError
+
+
+def draw(sim: Any, row: int, planned: Any, mask: Any, rolling_out: bool) -> Any:
+    """The action of a walk: the planned one if it is legal, or one by the policy."""
+    raise NotImplementedError
+
+
+@overload(has_masks)
+def _has_masks(sim: Any) -> Any:
+    masked = says(sim, "legal_kernel")
+
+    def implementation(sim: Any) -> Any:  # noqa: ARG001
+        return masked
+
+    return implementation
+
+
+@overload(write_mask)
+def _write_mask(sim: Any, row: Any, mask: Any) -> Any:  # noqa: ARG001
+    if not says(sim, "legal_kernel"):
+
+        def all_legal(sim: Any, row: Any, mask: Any) -> Any:  # noqa: ARG001
+            return True
+
+        return all_legal
+
+    def implementation(sim: Any, row: Any, mask: Any) -> Any:
+        mask[:] = 1
+        sim.legal_kernel(borrow_row(sim.states, row), sim.params, mask)
+        some = False
+        for action in range(len(mask)):
+            mask[action] = 1 if mask[action] else 0
+            some = some or mask[action] == 1
+        if not some:
+            sim.ledger[STATUS] = NO_LEGAL
+            sim.ledger[NODE] = sim.ledger[STEP] = row
+        return some
+
+    return implementation
+
+
+@overload(value_of)
+def _value_of(sim: Any, row: Any) -> Any:  # noqa: ARG001
+    if not says(sim, "value_kernel"):
+
+        def nothing(sim: Any, row: Any) -> Any:  # noqa: ARG001
+            return 0.0
+
+        return nothing
+
+    def implementation(sim: Any, row: Any) -> Any:
+        value = float(sim.value_kernel(borrow_row(sim.states, row), sim.params))
+        if not np.isfinite(value):
+            sim.ledger[STATUS] = BAD_ADVICE
+            sim.ledger[NODE] = sim.ledger[STEP] = row
+        return value
+
+    return implementation
+
+
+@overload(draw)
+def _draw(sim: Any, row: Any, planned: Any, mask: Any, rolling_out: Any) -> Any:  # noqa: ARG001
+    masked, guided = says(sim, "legal_kernel"), says(sim, "policy_kernel")
+    if not masked and not guided:
+
+        def as_planned(sim: Any, row: Any, planned: Any, mask: Any, rolling_out: Any) -> Any:  # noqa: ARG001
+            return planned
+
+        return as_planned
+
+    def by_mask(sim: Any, row: Any, planned: Any, mask: Any, rolling_out: Any) -> Any:  # noqa: ARG001
+        if mask[planned] == 1:
+            return planned
+        sim.ledger[DRAWN] += 1
+        return pick(mask, random_unit(sim.ledger[SEED], sim.ledger[DRAWN]))
+
+    def by_policy(sim: Any, row: Any, planned: Any, mask: Any, rolling_out: Any) -> Any:
+        if not rolling_out:
+            if len(mask) == 0 or mask[planned] == 1:
+                return planned
+            sim.ledger[DRAWN] += 1
+            return pick(mask, random_unit(sim.ledger[SEED], sim.ledger[DRAWN]))
+        weights = sim.weights
+        weights[:] = 0.0
+        sim.policy_kernel(borrow_row(sim.states, row), sim.params, weights)
+        total = 0.0
+        for action in range(len(weights)):
+            if not (weights[action] >= 0.0 and np.isfinite(weights[action])):
+                sim.ledger[STATUS] = BAD_ADVICE
+                sim.ledger[NODE] = sim.ledger[STEP] = row
+            if len(mask) > 0 and mask[action] != 1:
+                weights[action] = 0.0
+            total += weights[action]
+        if total == 0.0:
+            for action in range(len(weights)):
+                weights[action] = 1.0 if len(mask) == 0 else mask[action]
+        sim.ledger[DRAWN] += 1
+        return pick(weights, random_unit(sim.ledger[SEED], sim.ledger[DRAWN]))
+
+    return by_policy if guided else by_mask

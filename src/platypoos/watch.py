@@ -1,0 +1,143 @@
+"""Notice broken models while planning: steps that change their state, and random dynamics.
+
+A look costs about as much as a cheap step, so a ledger watches its first calls, and after that a
+few each time that the number of calls has doubled.
+"""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Callable, Hashable
+from typing import Any
+
+import numpy as np
+
+from platypoos.blame import step_changed_state, unlike_before
+from platypoos.checks import same
+from platypoos.models.keys import key_of
+
+FIRST = 128
+"""Calls at the start of a plan for which samples that are repeated are compared."""
+GLANCE = 8
+"""Calls that are watched each time that their number has doubled."""
+_IMMUTABLE = (type(None), bool, int, float, complex, str, bytes, np.generic)
+
+
+class Watch:
+    """Watches the calls of one plan."""
+
+    def __init__(self, model: Any, state: Any) -> None:
+        self._key: Callable[[Any], Hashable] | None = key_of(model, state)
+        # Snapshots of an environment may hold things that it goes on using: the doctor checks them.
+        plain = not getattr(model, "saves_states", False)
+        self._comparable = plain and _is_comparable(state)
+        self._mutable = plain and not _is_immutable(state)
+        self._next = 0
+        self._samples: list[tuple[Any, bytes]] = []
+        """States and their digests, to see later whether they are still the same."""
+        if self._mutable:
+            self._remember(state)
+
+    def calls_to_watch(self, calls: int) -> int:
+        """How many of the next calls to watch, after so many have been made."""
+        if calls < FIRST:
+            return FIRST - calls
+        if calls < self._next:
+            return 0
+        self._next = 2 * calls
+        return GLANCE
+
+    @property
+    def looks_at_states(self) -> bool:
+        """Whether states can be changed at all."""
+        return self._mutable
+
+    def unchanged(self, step: Callable[..., Any], calls: int) -> Callable[..., Any]:
+        """The step, watched for changes of the states it is given in its first calls."""
+        left = GLANCE if calls == 0 or calls >= FIRST else 1
+
+        def watched(state: Any, action: int, rng: np.random.Generator) -> Any:
+            nonlocal left
+            if left <= 0:
+                return step(state, action, rng)
+            left -= 1
+            before = digest(state)
+            result = step(state, action, rng)
+            if before is not None and _has_changed(before, state):
+                raise step_changed_state(pickle.loads(before), state, action)  # noqa: S301  ours
+            return result
+
+        return watched
+
+    def look_back(self) -> None:
+        """Raise an error if a state that was kept is no longer what it was."""
+        for state, before in self._samples:
+            if _has_changed(before, state):
+                raise step_changed_state(pickle.loads(before), state, None)  # noqa: S301  ours
+
+    def compare(self, state: Any, action: int, expected: Any, got: Any) -> None:
+        """Raise an error if a step that was taken before leads to another state now."""
+        if self._differ(expected, got):
+            raise unlike_before(state, action, expected, got)
+
+    def _differ(self, one: Any, other: Any) -> bool:
+        if self._key is not None:
+            try:
+                name, another = self._key(one), self._key(other)
+                if name is None or another is None or name == another:
+                    return False
+            except Exception:  # noqa: BLE001  who needs the key will say what is wrong with it
+                return False
+        return not same(one, other) if self._comparable else self._key is not None
+
+    def _remember(self, state: Any) -> None:
+        before = digest(state)
+        if before is None:
+            self._mutable = False
+        else:
+            self._samples.append((state, before))
+
+
+def digest(state: Any) -> bytes | None:
+    """A state as bytes; None if it has no such form."""
+    try:
+        return pickle.dumps(state, pickle.HIGHEST_PROTOCOL)
+    except Exception:  # noqa: BLE001  whatever it is, it cannot be pickled
+        return None
+
+
+def _has_changed(before: bytes, state: Any) -> bool:
+    now = digest(state)
+    if now == before or now is None:
+        return False
+    # The same contents may be written in different ways.
+    return not _still(pickle.loads(before), state)  # noqa: S301  our own bytes
+
+
+def _still(before: Any, now: Any) -> bool:
+    """Whether all that was there is as it was; a state may have added a cache to itself."""
+    kind = type(before)
+    has_own_equality = any("__eq__" in vars(c) for c in kind.__mro__[:-1])
+    if not has_own_equality and hasattr(before, "__dict__"):
+        after = getattr(now, "__dict__", {})
+        return all(k in after and _still(v, after[k]) for k, v in vars(before).items())
+    return same(before, now)
+
+
+def _is_immutable(state: Any) -> bool:
+    if isinstance(state, tuple | frozenset):
+        return all(_is_immutable(item) for item in state)
+    return isinstance(state, _IMMUTABLE)
+
+
+def _is_comparable(state: Any) -> bool:
+    """Whether ``same`` tells two such states apart by what is in them."""
+    if isinstance(state, dict):
+        return all(_is_comparable(item) for item in state.values())
+    if isinstance(state, list | tuple | set | frozenset):
+        return all(_is_comparable(item) for item in state)
+    if isinstance(state, np.ndarray):
+        return not state.dtype.hasobject
+    if isinstance(state, _IMMUTABLE):
+        return True
+    return any("__eq__" in vars(c) for c in type(state).__mro__[:-1])
