@@ -160,9 +160,9 @@ def test_bad_batches_and_kernels_are_named():
     )
     with pytest.raises(pp.ModelError, match="no action is legal"):
         pp.plan(compiled, budget=100, discount=0.9, seed=0)
-    with pytest.raises(pp.InvalidArgument, match="legal must be compiled with numba.njit"):
+    with pytest.raises(pp.InvalidArgument, match=r"legal must be compiled with numba\.njit"):
         pp.CompiledModel(problem.kernel, 2, problem.initial_state, legal=lambda s, p, m: None)
-    with pytest.raises(pp.InvalidArgument, match="takes 3 arguments; it must be value"):
+    with pytest.raises(pp.InvalidArgument, match=r"takes 3 arguments; it must be value"):
         pp.CompiledModel(problem.kernel, 2, problem.initial_state, value=nothing)
     flat = pp.ArrayModel(
         lambda s, a, r: (s, 0.0 * s, False), 2, 0.0, legal=lambda states: states == 0

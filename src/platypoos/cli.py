@@ -27,6 +27,7 @@ from platypoos.plan import Plan
 from platypoos.planners import available
 from platypoos.play import add_simulator_commands
 from platypoos.problems import Problem, simple_regret
+from platypoos.problems.base import optimal_values
 from platypoos.theory.commands import add_theory_command
 
 ACTIONS = {
@@ -135,6 +136,8 @@ def _planners(args: argparse.Namespace) -> None:
         {
             "planner": name,
             "needs": kind.needs,
+            "uses": ["legal", *kind.uses],
+            "horizon": kind.finite,
             "parameters": {
                 key: "required" if is_required(field) else field.default
                 for key, field in parameters(kind).items()
@@ -151,6 +154,8 @@ def _planners(args: argparse.Namespace) -> None:
     for row in table:
         print(f"{row['planner']}: {row['summary']}")
         print(f"    needs: {row['needs']}; access: {', '.join(row['access'])}")
+        horizon = "takes a horizon" if row["horizon"] else "takes no horizon"
+        print(f"    uses of a model: {', '.join(row['uses'])}; {horizon}")
         settings = [
             key if value == "required" else f"[{key}={value}]"
             for key, value in row["parameters"].items()
@@ -177,6 +182,7 @@ def _plan(args: argparse.Namespace) -> None:
         planner=planner,
         budget=budget,
         deadline=args.deadline,
+        horizon=args.horizon,
         seed=args.seed,
         access=args.access,
     )
@@ -191,7 +197,7 @@ def _plan(args: argparse.Namespace) -> None:
                 f"{args.planner} has no schedule: what it opens depends on the rewards; pass "
                 "--planner platypoos, or leave out --schedule"
             )
-        schedule = planner.schedule(budget, problem.num_actions, args.access)
+        schedule = planner.schedule(budget, problem.num_actions, args.access, args.horizon)
     if args.json:
         result = _as_json(args, problem, found, labels, regret)
         if schedule is not None:
@@ -203,7 +209,7 @@ def _plan(args: argparse.Namespace) -> None:
         return
     print(f"{args.problem}, {args.planner}, discount {args.discount:g}, seed {args.seed}")
     print(explain(found, labels))
-    optimal = problem.action_values(found.state, found.discount)
+    optimal = optimal_values(problem, found)
     print(f"known answer: {labels[int(optimal.argmax())]}; simple regret {regret:.6g}")
     if schedule is not None:
         print()
@@ -264,7 +270,7 @@ def _as_json(
         "calls": found.calls,
         "budget": found.budget,
         "reached": found.reached,
-        "optimal_values": problem.action_values(found.state, found.discount).tolist(),
+        "optimal_values": optimal_values(problem, found).tolist(),
         "simple_regret": regret,
     }
 

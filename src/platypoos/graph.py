@@ -45,7 +45,9 @@ def grown(graph: Graph, capacity: int, sim: Any, size: int) -> Graph:
     larger.home[:size] = graph.home[:size]
     larger.child[:size] = graph.child[:size]
     if compiled:
-        homes = np.flatnonzero(larger.home[:size] == np.arange(size))
+        # Nodes that were never evaluated have no state: what lies in their rows is anything.
+        known = (sim.tree.pulls[:size] > 0) | (sim.tree.parent[:size] == NONE)
+        homes = np.flatnonzero((larger.home[:size] == np.arange(size)) & known)
         link_rows(larger, bits_of(sim), homes)
     return larger
 

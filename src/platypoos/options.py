@@ -30,7 +30,12 @@ def add_planner_options(command: argparse.ArgumentParser) -> None:
         help="a parameter of the planner, such as reward_max=130; can be repeated",
     )
     command.add_argument("--budget", type=whole, help=f"calls of the simulator ({DEFAULT_BUDGET})")
-    command.add_argument("--discount", type=float, default=0.95, help="in [0, 1) (%(default)s)")
+    command.add_argument(
+        "--discount", type=float, default=0.95, help="in [0, 1), or 1 with --horizon (%(default)s)"
+    )
+    command.add_argument(
+        "--horizon", type=whole, metavar="STEPS", help="steps to the end of the episode (no end)"
+    )
     command.add_argument("--seed", type=int, default=0, help="same seed, same plan (%(default)s)")
 
 

@@ -199,6 +199,7 @@ def _play(args: argparse.Namespace) -> int:
                 planner,
                 budget=DEFAULT_BUDGET if args.budget is None else args.budget,
                 steps=args.steps,
+                horizon=args.horizon,
                 seed=args.seed,
                 access=args.access,
                 executor=executor,

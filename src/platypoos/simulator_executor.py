@@ -20,7 +20,7 @@ import numpy as np
 
 from platypoos.advice import Advisor
 from platypoos.blame import act
-from platypoos.errors import InvalidArgument, ModelError, WorkerError
+from platypoos.errors import DynamicsError, InvalidArgument, ModelError, WorkerError
 from platypoos.models.base import Transition
 from platypoos.models.snapshots import pickled
 from platypoos.simulator import BARRED, Nodes, choose_again, path_to, record, steps_known
@@ -104,7 +104,10 @@ def work(token: str, payload: bytes, states: list[Any], chunk: Chunk) -> list[li
                     if terminated:
                         break
                 if watch.looks_at_states and len(results) == 1:
-                    watch.look_back()
+                    watch.look_back(unit.actions[0])
+            except DynamicsError as error:
+                steps[-1:] = [_portable(error)]
+                return results
             except ModelError as error:
                 steps.append(_portable(error))
                 return results

@@ -14,7 +14,6 @@ import numpy as np
 
 from platypoos.blame import step_changed_state, unlike_before
 from platypoos.checks import same
-from platypoos.models.keys import key_of
 
 FIRST = 128
 """Calls at the start of a plan for which samples that are repeated are compared."""
@@ -27,7 +26,8 @@ class Watch:
     """Watches the calls of one plan."""
 
     def __init__(self, model: Any, state: Any) -> None:
-        self._key: Callable[[Any], Hashable] | None = key_of(model, state)
+        own = getattr(model, "key", None)
+        self._key: Callable[[Any], Hashable] | None = own if callable(own) else None
         # Snapshots of an environment may hold things that it goes on using: the doctor checks them.
         plain = not getattr(model, "saves_states", False)
         self._comparable = plain and _is_comparable(state)
@@ -69,11 +69,14 @@ class Watch:
 
         return watched
 
-    def look_back(self) -> None:
-        """Raise an error if a state that was kept is no longer what it was."""
+    def look_back(self, action: int | None = None) -> None:
+        """Raise an error if a state that was kept is no longer what it was.
+
+        ``action`` is the one that must have changed it, if there was only one.
+        """
         for state, before in self._samples:
             if _has_changed(before, state):
-                raise step_changed_state(pickle.loads(before), state, None)  # noqa: S301  ours
+                raise step_changed_state(pickle.loads(before), state, action)  # noqa: S301  ours
 
     def compare(self, state: Any, action: int, expected: Any, got: Any) -> None:
         """Raise an error if a step that was taken before leads to another state now."""
@@ -88,7 +91,9 @@ class Watch:
                     return False
             except Exception:  # noqa: BLE001  who needs the key will say what is wrong with it
                 return False
-        return not same(one, other) if self._comparable else self._key is not None
+        if self._comparable:
+            return not same(one, other)
+        return self._key is not None  # without a key, nobody can tell
 
     def _remember(self, state: Any) -> None:
         before = digest(state)

@@ -129,7 +129,7 @@ class _Checker:
         return int(self.rng.choice(np.flatnonzero(mask)))
 
     def _knowledge(self, state: Any) -> None:
-        """What the model says that a state is worth, and what it would do: errors if not numbers."""
+        """Look at the model's value and policy in a state: an error if they are not numbers."""
         if self.advisor.valued:
             self.advisor.value(state)
         if self.advisor.guided:

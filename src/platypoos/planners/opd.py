@@ -59,7 +59,6 @@ class OPD(RangePlanner):
         "Hren, Munos. Optimistic planning of deterministic systems. EWRL 2008."
     )
     needs: ClassVar[str] = "reward range (may be too wide), that there is no noise"
-    uses: ClassVar[tuple[str, ...]] = ("value",)
 
     def _plan(self, task: Task) -> Plan:
         capacity = task.budget + 1

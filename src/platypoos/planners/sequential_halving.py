@@ -47,9 +47,10 @@ class SequentialHalving(Planner):
     ``Tree.pulls``.
 
     Deviations: the details are from memory of the literature. The value of a node whose actions
-    have all been tried is that of its most visited child (equally visited: the better), not the
-    mean of all roll-outs through it, which would not converge to the value of the best. Calls
-    saved by roll-outs that end early are spent by starting over from the root.
+    have all been tried is that of the best of its most visited children (with more than half of
+    the most visits: what was dropped has fewer), not the mean of all roll-outs through it, which
+    would not converge to the value of the best. Calls saved by roll-outs that end early are spent
+    by starting over from the root.
 
     Args:
         discount: γ, in [0, 1).
@@ -250,21 +251,19 @@ def back_up(tree: Tree, growth: Growth, steps: int, got: int, gamma: float) -> N
         node = growth.path[t]
         total = growth.rewards[t] + gamma * total
         growth.score[node] += (total - growth.score[node]) / tree.pulls[node]
-        tried = 0
+        tried, most = 0, 0
+        child = growth.first[node]
+        while child != NOBODY:
+            tried += tree.pulls[child] > 0
+            most = max(most, tree.pulls[child])
+            child = growth.sibling[child]
         best = NOBODY
         child = growth.first[node]
         while child != NOBODY:
-            if tree.pulls[child] > 0:
-                tried += 1
-                if (
-                    best == NOBODY
-                    or tree.pulls[child] > tree.pulls[best]
-                    or (
-                        tree.pulls[child] == tree.pulls[best]
-                        and tree.value[child] > tree.value[best]
-                    )
-                ):
-                    best = child
+            if 2 * tree.pulls[child] > most and (
+                best == NOBODY or tree.value[child] > tree.value[best]
+            ):
+                best = child
             child = growth.sibling[child]
         if tried == options(growth, node):
             tree.value[node] = tree.reward[node] + gamma * tree.value[best]

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from platypoos.errors import InvalidArgument
 from platypoos.models.array import ArrayModel
-from platypoos.models.base import Transition
+from platypoos.models.base import Transition, said_of_one
 from platypoos.models.compiled import CompiledModel
 
 if TYPE_CHECKING:
@@ -56,6 +56,42 @@ class Problem(ABC):
                 )
         return [int(action) for action in actions]
 
+    def finite_values(self, state: Any, discount: float, horizon: int) -> NDArray[np.float64]:
+        """Q*(state, ·) of so many steps, exact, by backward induction; −inf if not legal.
+
+        It visits every state that can be reached in that time.
+        """
+        state = self._plain(state)
+        rng = np.random.default_rng(0)  # the dynamics do not depend on it
+        legal = said_of_one(self, "legal")
+        layers: list[dict[Any, Any]] = [{state: None}]
+        successors: list[dict[tuple[Any, int], tuple[Any, float, bool]]] = []
+        for _ in range(horizon):
+            steps: dict[tuple[Any, int], tuple[Any, float, bool]] = {}
+            after: dict[Any, Any] = {}
+            for here in layers[-1]:
+                for action in range(self.num_actions) if legal is None else legal(here):
+                    there, _, ended = self.step(here, action, rng)
+                    steps[here, action] = there, self.mean_reward(here, action), ended
+                    if not ended:
+                        after[there] = None
+            layers.append(after)
+            successors.append(steps)
+        best = dict.fromkeys(layers[-1], 0.0)
+        for states, steps in zip(layers[-2::-1], reversed(successors), strict=True):
+            values = {here: np.full(self.num_actions, -np.inf) for here in states}
+            for (here, action), (there, reward, ended) in steps.items():
+                values[here][action] = reward + (0.0 if ended else discount * best[there])
+            best = {here: float(row.max()) for here, row in values.items()}
+        return np.asarray(values[state])
+
+    def _plain(self, state: Any) -> Any:
+        """A state of the Python form, from one of any form."""
+        if not isinstance(state, np.ndarray | np.generic):
+            return state
+        numbers = [int(x) if float(x).is_integer() else float(x) for x in np.ravel(state)]
+        return numbers[0] if np.ndim(self.initial_state) == 0 else tuple(numbers)
+
     def expected_return(self, actions: tuple[int, ...], discount: float) -> float:
         """Expected discounted sum of rewards of these actions, from the initial state."""
         state, total, weight = self.initial_state, 0.0, 1.0
@@ -98,5 +134,12 @@ def simple_regret(model: Any, plan: Plan) -> float:
             f"the optimal values of {type(model).__name__} are not known; simple_regret takes "
             "the problems of platypoos.problems and their array() and compiled() forms"
         )
-    values = problem.action_values(plan.state, plan.discount)
+    values = optimal_values(problem, plan)
     return float(values.max() - values[plan.action])
+
+
+def optimal_values(problem: Problem, plan: Plan) -> NDArray[np.float64]:
+    """Q* of the state that was planned for, up to the plan's horizon if it has one."""
+    if plan.horizon is None:
+        return problem.action_values(plan.state, plan.discount)
+    return problem.finite_values(plan.state, plan.discount, plan.horizon)

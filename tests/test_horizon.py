@@ -1,0 +1,114 @@
+"""Episodes without a discount: what planners find is what backward induction finds."""
+
+from __future__ import annotations
+
+from functools import partial
+
+import numpy as np
+import pytest
+from random_trees import PLANNERS, Counted
+
+import platypoos as pp
+
+PROBLEMS = 50  # seeds 0 … 49: tables of 6 states, 2 actions, 4 steps to go; no noise
+STEPS = 4
+BLIND = {"one-step", "random"}  # they do not look further than a step, or not at all
+FINITE = {name: make for name, make in PLANNERS.items() if make(0.5).finite and name not in BLIND}
+TOLD = {  # what they must know, for rewards in [0, 1] and four steps
+    "uct": partial(pp.UCT, scale=2.0, horizon=20),
+    "polynomial-uct": partial(pp.PolynomialUCT, scale=2.0, horizon=20),
+}
+
+
+def test_it_is_clear_who_takes_a_horizon():
+    assert sorted(set(PLANNERS) - set(FINITE) - BLIND) == ["stop", "trailblazer"]
+
+
+@pytest.mark.parametrize("name", FINITE)
+@pytest.mark.parametrize("access", ["restore", "reset"])
+def test_without_a_discount_it_finds_the_best_action(name, access):
+    make = TOLD.get(name, FINITE[name])
+    budget = 100_000 if name == "hoo" else 20_000  # it shares nothing between sequences
+    for seed in range(PROBLEMS):
+        problem = pp.problems.Garnet(6, 2, seed=seed, num_terminal=seed % 2)
+        model = Counted(problem, "compiled").model
+        plan = make(1.0).plan(model, budget=budget, horizon=STEPS, seed=seed, access=access)
+        values = problem.finite_values(problem.initial_state, 1.0, STEPS)
+        assert values[plan.action] == pytest.approx(values.max()), f"{seed=}"
+        assert plan.depth <= STEPS
+
+
+@pytest.mark.parametrize("name", [*FINITE, "one-step"])
+def test_one_step_before_the_end_the_best_reward_is_chosen(name):
+    for seed in range(PROBLEMS):
+        problem = pp.problems.Garnet(6, 3, seed=seed)
+        plan = PLANNERS[name](1.0).plan(problem, budget=60, horizon=1, seed=seed)
+        rewards = [problem.mean_reward(problem.initial_state, a) for a in range(3)]
+        assert plan.action == int(np.argmax(rewards))
+        assert plan.depth == 1
+        assert plan.value == pytest.approx(max(rewards))
+
+
+@pytest.mark.parametrize("name", ["platypoos", "sequool", "opd", "soo", "uniform", "graph"])
+def test_values_up_to_the_horizon_are_exact(name):
+    for discount in (0.7, 1.0):
+        for seed in range(10):
+            problem = pp.problems.Garnet(6, 2, seed=seed, num_terminal=seed % 2)
+            plan = PLANNERS[name](discount).plan(problem, budget=5_000, horizon=STEPS, seed=seed)
+            values = problem.finite_values(problem.initial_state, discount, STEPS)
+            assert plan.value == pytest.approx(values.max())
+            assert pp.simple_regret(problem, plan) == pytest.approx(0.0)
+
+
+def test_shifted_rewards_change_nothing():
+    """With a horizon every sequence has the same number of steps."""
+    for seed in range(10):
+        problem = pp.problems.Garnet(8, 3, seed=seed, noise=0.3)
+        for shift in (-1_000.0, 1_000.0):
+            plans = [
+                pp.PlaTyPOOS(1.0).plan(model, budget=2_000, horizon=6, seed=seed)
+                for model in (pp.ScaledReward(problem), pp.ScaledReward(problem, 1.0, shift))
+            ]
+            assert plans[0].actions == plans[1].actions
+
+
+def test_control_counts_down():
+    """A reward of 1 by the last of five steps only, and 0.1 now for giving it up."""
+
+    def step(state, action, rng):
+        time, patient = state
+        patient = patient and action == 0
+        reward = 1.0 if time == 4 and patient else 0.1 * action
+        return (time + 1, patient), reward, False
+
+    model = pp.FunctionModel(step, 2, (0, True))
+    episode = pp.control(model, budget=3_000, horizon=5, discount=1.0, seed=0)
+    assert episode.actions == (0, 0, 0, 0, 0)
+    assert episode.rewards == (0.0, 0.0, 0.0, 0.0, 1.0)
+    shorter = pp.control(model, budget=3_000, horizon=4, discount=1.0, seed=0)
+    assert shorter.actions == (1, 1, 1, 1)  # the prize lies behind the end
+    assert len(pp.control(model, budget=50, horizon=9, steps=2, discount=1.0, seed=0).actions) == 2
+
+
+def test_a_sum_without_end_is_refused():
+    model = pp.problems.Garnet(5, 2)
+    with pytest.raises(pp.InvalidArgument, match=r"discount 1\.0 needs horizon="):
+        pp.plan(model, budget=100, discount=1.0)
+    with pytest.raises(pp.InvalidArgument, match="horizon must be a whole number of at least 1"):
+        pp.plan(model, budget=100, discount=1.0, horizon=0)
+    with pytest.raises(pp.InvalidArgument, match="StOP plans for rewards without end"):
+        pp.StOP(0.5, reward_max=1.0, epsilon=0.5).plan(model, budget=100, horizon=3)
+    with pytest.raises(pp.InvalidArgument, match=r"plan with discount=1\.0 and horizon="):
+        pp.TrailBlazer(1.0, reward_max=1.0, epsilon=0.5)
+    with pytest.raises(pp.InvalidArgument, match="steps must be a whole number"):
+        pp.control(model, budget=100, discount=0.9)
+
+
+def test_schedules_know_their_horizon():
+    for make in (pp.schedules.platypoos, pp.schedules.sequool, pp.schedules.stroquool):
+        for budget in (10, 100, 1_000, 10_000):
+            for horizon in (1, 2, 5, 30):
+                schedule = make(budget, 2, 1.0, horizon=horizon)
+                assert schedule.calls <= budget
+                assert schedule.depth <= horizon
+    assert "horizon 7" in str(pp.schedules.platypoos(100, 2, 1.0, horizon=7))
