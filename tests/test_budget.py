@@ -89,7 +89,7 @@ def test_control_gives_each_step_its_budget():
 
 
 def test_the_ledger_refuses_before_it_calls():
-    from platypoos.simulator import FunctionSimulator
+    from platypoos.simulator_function import FunctionSimulator
     from platypoos.tree import make_tree, set_node, set_root
 
     counted = Counted(pp.problems.Garnet(10, 2, seed=0), "python")

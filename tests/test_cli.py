@@ -140,7 +140,8 @@ def test_large_budgets_run_in_machine_code(capsys):
     ("arguments", "message"),
     [
         (["--budget", "1"], "budget 1 is below the number of actions 2"),
-        (["--discount", "1.0"], "discount must be in [0, 1), got 1.0"),
+        (["--discount", "1.5"], "discount must be in [0, 1), got 1.5"),
+        (["--discount", "1.0"], "discount 1.0 needs horizon="),
         (["--noise", "-1"], "noise must be at least 0, got -1.0"),
         (["--seed", "-3"], "seed must be an int of at least 0"),
     ],

@@ -10,7 +10,7 @@ README = (Path(__file__).parent.parent / "README.md").read_text()
 
 def test_every_block_runs(tmp_path, monkeypatch, capsys):
     blocks = re.findall(r"```python\n(.*?)```", README, re.DOTALL)
-    assert len(blocks) == 8
+    assert len(blocks) == 9
     names: dict[str, object] = {}
     exec(blocks[0], names)  # noqa: S102
     plan = names["plan"]
@@ -20,21 +20,34 @@ def test_every_block_runs(tmp_path, monkeypatch, capsys):
     exec(blocks[2], names)  # noqa: S102
     assert names["plan"].actions[:3] == (1, 1, 1)
     exec(blocks[3], names)  # noqa: S102
+    assert names["plan"].actions == (0, 1, 2, 3)
+    exec(blocks[4], names)  # noqa: S102
     assert names["plan"].calls <= 1_000
     monkeypatch.chdir(tmp_path)
-    exec(blocks[4], names)  # noqa: S102
+    exec(blocks[5], names)  # noqa: S102
     assert "CartPole-v1: safe" in capsys.readouterr().out
     assert len(names["episode"].actions) == 10
-    exec(blocks[5], names)  # noqa: S102
+    exec(blocks[6], names)  # noqa: S102
     assert 490 < names["plan"].calls <= 500
     assert {path.name for path in tmp_path.iterdir()} == {"cartpole.gif", "cartpole.json"}
-    exec(blocks[7], names)  # noqa: S102
+    exec(blocks[8], names)  # noqa: S102
     h = names["h"]
     assert (round(h.nu, 2), h.rho, h.kappa_u) == (1.16, 0.5, 1.0)
-    said = re.findall(r"# '(.*?)': ", blocks[7])
-    calls = re.findall(r"^pp\.theory\.bound\(.*?\)\.rate", blocks[7], re.MULTILINE)
+    said = re.findall(r"# '(.*?)': ", blocks[8])
+    calls = re.findall(r"^pp\.theory\.bound\(.*?\)\.rate", blocks[8], re.MULTILINE)
     assert said == [eval(call, names) for call in calls]  # noqa: S307
     assert len(said) == 2
+
+
+def test_the_page_on_simulators_is_true():
+    page = (Path(__file__).parent.parent / "docs" / "simulators.md").read_text()
+    blocks = re.findall(r"```python\n(.*?)```", page, re.DOTALL)
+    assert len(blocks) == 2
+    names: dict[str, object] = {}
+    exec(blocks[0], names)  # noqa: S102
+    assert names["episode"].actions == (1, 2, 3, 4, 5)
+    exec(blocks[1], names)  # noqa: S102
+    assert names["episode"].terminated
 
 
 def test_no_placeholder_is_left():

@@ -149,15 +149,19 @@ def test_agrees_with_the_textbook_recursion(kind, budget, num_actions, gamma, re
     num_actions=st.integers(1, 8),
     gamma=st.floats(0, 0.999),
     reset=st.booleans(),
+    horizon=st.none() | st.integers(1, 50),
 )
-def test_compiled_and_plain_schedules_agree(kind, budget, num_actions, gamma, reset):
-    arguments = (kind, num_actions, gamma, reset, budget)
+def test_compiled_and_plain_schedules_agree(kind, budget, num_actions, gamma, reset, horizon):
+    horizon = horizon if gamma else None
+    norm = schedules.validation_norm(gamma, horizon)
+    deepest = budget if horizon is None else horizon - 1
+    arguments = (kind, num_actions, gamma, norm, deepest, reset, budget)
     h_max = schedules.largest_h_max(*arguments)
     assert schedules.largest_h_max_compiled(*arguments) == h_max
     if h_max:
         plain, compiled = np.zeros((2, 20_000, 5), np.int64)
-        made = schedules.tabulate(kind, h_max, num_actions, gamma, reset, plain)
-        assert schedules.tabulate_compiled(kind, h_max, num_actions, gamma, reset, compiled) == made
+        made = schedules.tabulate(kind, h_max, *arguments[1:-1], plain)
+        assert schedules.tabulate_compiled(kind, h_max, *arguments[1:-1], compiled) == made
         assert (plain == compiled).all()
 
 

@@ -222,8 +222,8 @@ class Simulator(ABC):
                     if not pulls or legal[node, 0] == UNASKED:
                         legal[node] = advisor.mask(state)
                     mask = legal[node] if restore or not pulls else advisor.mask(state)
-            if watch and self._watch.looks_at_states:
-                self._watch.look_back()
+            if self._watch.looks_at_states:
+                self._watch.look_back(self.calls)
             rest = 0.0 if ended else self._value_after(tree, nodes[-1], state)
         except ModelError as error:
             rest = 0.0

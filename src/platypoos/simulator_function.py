@@ -55,8 +55,11 @@ class FunctionSimulator(Simulator):
         fresh = tree.pulls[nodes] == 0 if self._advisor.valued else None
         watched = self._calls_to_watch()
         at = 0
-        if watched:
+        if watched >= total:
+            at = len(nodes)
+        elif watched:
             at = 1 + int(np.searchsorted(np.cumsum(repeats), watched))
+        if at:
             self._sample(tree, nodes[:at], repeats[:at], watch=True)
         if at < len(nodes):
             self._sample(tree, nodes[at:], repeats[at:], watch=False)
@@ -75,9 +78,8 @@ class FunctionSimulator(Simulator):
 
     def _sample(self, tree: Tree, nodes: Nodes, repeats: Nodes, *, watch: bool) -> None:
         """Take the samples of a request, or of a part of it."""
-        step, states = self._step, self.states
-        if watch and self._watch.looks_at_states:
-            step = self._watch.unchanged(step, self.calls)
+        states = self.states
+        step = self._watch.guard(self._step, self.calls) if watch else self._step
         rng, turn = self._streams.rng, self._streams.turn
         counts = repeats.tolist()
         total = sum(counts)
@@ -147,8 +149,8 @@ class FunctionSimulator(Simulator):
             raise
         else:
             self.calls += total
-            if watch and self._watch.looks_at_states:
-                self._watch.look_back()
+            if self._watch.looks_at_states:
+                self._watch.look_back(self.calls)
         finally:
             self._units_left = left
             tree.reward[nodes[: len(means)] if len(means) < len(nodes) else where] = means

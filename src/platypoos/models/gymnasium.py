@@ -77,6 +77,9 @@ class GymnasiumModel:
     (1.0, 1.0, 1.0, 1.0, 1.0)
     """
 
+    saves_states = True
+    """States are snapshots: whether a step leaves them alone is the doctor's to check."""
+
     def __init__(
         self,
         env: Any,
