@@ -42,7 +42,9 @@ from platypoos.simulator import (
     play,
 )
 from platypoos.tree import ILLEGAL, ROOT, TERMINAL, Tree
-from platypoos.watch import FIRST
+
+WATCHED = 128
+"""First calls of a plan of which repeated ones are compared with the state they led to."""
 
 
 class Machine(NamedTuple):
@@ -127,7 +129,7 @@ def query(sim: Machine, tree: Tree, nodes: Nodes, repeats: Nodes) -> bool:
     sim, tree = borrowed(sim), borrowed(tree)
     ledger = sim.ledger
     calls = ledger[CALLS]
-    watched = calls + FIRST if calls < FIRST else 0  # compare where repeated steps lead
+    watched = WATCHED if calls < WATCHED else 0  # compare where repeated steps lead
     spare = borrow_row(sim.states, len(sim.states) - 1)
     for i in range(len(nodes)):
         count = repeats[i]
@@ -274,7 +276,7 @@ def play_path(sim: Machine, tree: Tree, path: Nodes, rewards: Floats) -> int:
         return -1
     reset = len(sim.path) > 0
     spare = len(sim.states) - 1
-    watched = not reset and ledger[CALLS] < FIRST
+    watched = not reset and ledger[CALLS] < WATCHED
     got = length  # nodes with a sample
     rolling_out = False
     last_row = len(sim.legal) - 1

@@ -182,7 +182,7 @@ class Simulator(ABC):
         self._streams.begin(1, length)
         self._streams.turn()
         restore = self.access is Access.RESTORE
-        watch = restore and self._watch.calls_to_watch(self.calls) > 0
+        watch = restore and self._watch.compares(self.calls)
         advisor, legal = self._advisor, self.advice.legal
         nodes = path.tolist()
         actions = tree.action[path].tolist()
@@ -212,7 +212,7 @@ class Simulator(ABC):
                     tree.flags[node] = flag & ~TERMINAL
                 elif restore:
                     if watch:
-                        self._watch.compare(before, action, self.states[node], state)
+                        watch = self._watch.compare(before, action, self.states[node], state)
                     state = self.states[node]
                 if ended:
                     # Absorbing with reward 0, and no call: a sample for the nodes known already.

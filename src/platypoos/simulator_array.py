@@ -14,6 +14,7 @@ from platypoos.errors import MaskError, ModelError
 from platypoos.models.array import ArrayModel
 from platypoos.simulator import Nodes, Simulator
 from platypoos.tree import ILLEGAL, ROOT, TERMINAL, Tree
+from platypoos.watch import COMPARED
 
 _ROWS = 8192  # rows of a request that share a random stream
 
@@ -43,7 +44,7 @@ class ArraySimulator(Simulator):
     def _query(self, tree: Tree, nodes: Nodes, repeats: Nodes) -> None:
         items = np.repeat(np.arange(len(nodes)), repeats)
         self._admit(len(items))
-        watched = self._watch.calls_to_watch(self.calls)
+        watch = self._watch.compares(self.calls)
         asked = nodes[items]
         states = self.states[tree.parent[asked]]
         after, rewards, terminated, made = self._step(states, tree.action[asked])
@@ -60,11 +61,12 @@ class ArraySimulator(Simulator):
         if len(wrong):
             raise located(not_deterministic(states[wrong[0]], int(tree.action[asked[wrong[0]]])))
         self._raise_failure()
-        for i in range(min(watched, made)):
-            if items[i] in fresh and first[items[i]] == i:
-                continue
-            action, expected = int(tree.action[asked[i]]), self.states[asked[i]]
-            self._watch.compare(states[i], action, expected, after[i])
+        if watch:
+            again = np.ones(made, np.bool_)
+            again[first[fresh]] = False
+            for i in np.flatnonzero(again)[:COMPARED]:
+                action, expected = int(tree.action[asked[i]]), self.states[asked[i]]
+                self._watch.compare(states[i], action, expected, after[i])
         if self._advisor.valued:
             new = nodes[fresh]
             worth = self._values(self.states[new])

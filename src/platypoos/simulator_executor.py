@@ -27,7 +27,7 @@ from platypoos.simulator import BARRED, Nodes, choose_again, path_to, record, st
 from platypoos.simulator_function import FunctionSimulator
 from platypoos.streams import Stream
 from platypoos.tree import ILLEGAL, Tree
-from platypoos.watch import Watch
+from platypoos.watch import COMPARED, Watch
 
 _KEPT = 4  # models that a worker keeps
 _here = threading.local()
@@ -158,10 +158,6 @@ class ExecutorSimulator(FunctionSimulator):
         self._token = hashlib.sha256(self._payload).hexdigest()
         self._arrived: deque[Transition] = deque()
         self._workers = _number_of_workers(executor)
-        self._watched = 0
-
-    def _calls_to_watch(self) -> int:
-        return self._watched
 
     def _query(self, tree: Tree, nodes: Nodes, repeats: Nodes) -> None:
         total = int(repeats.sum())
@@ -171,7 +167,7 @@ class ExecutorSimulator(FunctionSimulator):
         self._streams.begin(total, total)
         parents = tree.parent[nodes].tolist()
         places = {parent: place for place, parent in enumerate(dict.fromkeys(parents))}
-        self._watched = super()._calls_to_watch()
+        left = COMPARED if self._watch.compares(self.calls) else 0
         units: list[Unit] = []
         for parent, action, count, pulls in zip(
             parents,
@@ -182,8 +178,8 @@ class ExecutorSimulator(FunctionSimulator):
         ):
             for again in range(count):
                 new = not pulls and not again
-                watched = len(units) < self._watched  # to be compared with the state it led to
-                units.append(Unit(places[parent], (action,), new or watched))
+                left -= not new  # a repeated one is kept to be compared with the first
+                units.append(Unit(places[parent], (action,), new or left >= 0))
         results, lost = self._spread([self.states[parent] for parent in places], units)
         made = sum(len(steps) for steps in results)
         # A node's samples count up to its first failure.

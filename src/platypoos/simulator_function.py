@@ -51,23 +51,10 @@ class FunctionSimulator(Simulator):
             return
         self._admit(total)
         self._streams.begin(total, total)
-        self._units_left = 0
         fresh = tree.pulls[nodes] == 0 if self._advisor.valued else None
-        watched = self._calls_to_watch()
-        at = 0
-        if watched >= total:
-            at = len(nodes)
-        elif watched:
-            at = 1 + int(np.searchsorted(np.cumsum(repeats), watched))
-        if at:
-            self._sample(tree, nodes[:at], repeats[:at], watch=True)
-        if at < len(nodes):
-            self._sample(tree, nodes[at:], repeats[at:], watch=False)
+        self._sample(tree, nodes, repeats, watch=self._watch.compares(self.calls))
         if fresh is not None:
             self._appraise(tree, nodes[fresh & (repeats > 0)])
-
-    def _calls_to_watch(self) -> int:
-        return self._watch.calls_to_watch(self.calls)
 
     def _appraise(self, tree: Tree, nodes: Nodes) -> None:
         """Ask the model what new states are worth."""
@@ -77,9 +64,9 @@ class FunctionSimulator(Simulator):
             self.advice.worth[node] = worth
 
     def _sample(self, tree: Tree, nodes: Nodes, repeats: Nodes, *, watch: bool) -> None:
-        """Take the samples of a request, or of a part of it."""
+        """Take the samples of a request; if ``watch``, compare the first that are repeated."""
         states = self.states
-        step = self._watch.guard(self._step, self.calls) if watch else self._step
+        step = self._watch.guard(self._step, self.calls)
         rng, turn = self._streams.rng, self._streams.turn
         counts = repeats.tolist()
         total = sum(counts)
@@ -89,7 +76,7 @@ class FunctionSimulator(Simulator):
         where: Any = slice(numbers[0], numbers[-1] + 1) if stretch else nodes
         means: list[float] = []  # of the nodes that are done
         ends: list[int] = []  # nodes that turn out to be terminal
-        left, extra = self._units_left, 0
+        left = extra = 0
         low, high = -_INF, _INF
         state = result = NOTHING
         action = -1
@@ -127,7 +114,7 @@ class FunctionSimulator(Simulator):
                         if terminated is not ended and as_flag(terminated) != ended:
                             raise not_deterministic(state, action)
                         if watch:
-                            self._watch.compare(state, action, states[node], successor)
+                            watch = self._watch.compare(state, action, states[node], successor)
                         drift += reward - mean  # exact when rewards have no noise
                 means.append(mean + drift / (pulled + count) if drift else mean)
                 if ended:
@@ -152,7 +139,6 @@ class FunctionSimulator(Simulator):
             if self._watch.looks_at_states:
                 self._watch.look_back(self.calls)
         finally:
-            self._units_left = left
             tree.reward[nodes[: len(means)] if len(means) < len(nodes) else where] = means
             tree.pulls[where] += repeats
             if ends:

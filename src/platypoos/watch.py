@@ -15,13 +15,11 @@ import numpy as np
 from platypoos.blame import step_changed_state, unlike_before
 from platypoos.checks import same
 
-FIRST = 128
-"""Calls at the start of a plan among which repeated ones are compared…"""
-COMPARED = 16
-"""…so many of them. A cheap model's plan takes at most 2 % longer (benchmarks/said.py)."""
-GLANCE, GLANCE_COMPARED = 16, 2
-"""The same each time that the number of calls has doubled."""
-GUARDED = 4
+COMPARED = 8
+"""Repeated calls of a plan whose results are compared at the start…"""
+GLANCE = 2
+"""…and each time that the number of calls has doubled."""
+GUARDED = 2
 """First calls of a plan whose state is compared before and after."""
 _IMMUTABLE = (type(None), bool, int, float, complex, str, bytes, np.generic)
 
@@ -36,19 +34,18 @@ class Watch:
         plain = not getattr(model, "saves_states", False)
         self._comparable = plain and _is_comparable(state)
         self._mutable = plain and not _is_immutable(state)
-        self._compare_until, self._compares_left = FIRST, COMPARED
-        self._next_glance, self._next_look = 2 * FIRST, 1
+        self._left, self._next_glance, self._next_look = COMPARED, 128, 1
         self._samples: list[tuple[Any, bytes]] = []
         """States and their digests, to see later whether they are still the same."""
         if self._mutable:
             self._remember(state)
 
-    def calls_to_watch(self, calls: int) -> int:
-        """How many of the next calls to watch, after so many have been made."""
+    def compares(self, calls: int) -> bool:
+        """Whether to compare the next repeated calls, after so many calls."""
         if calls >= self._next_glance:
             self._next_glance = 2 * calls
-            self._compare_until, self._compares_left = calls + GLANCE, GLANCE_COMPARED
-        return max(0, self._compare_until - calls) if self._compares_left > 0 else 0
+            self._left = GLANCE
+        return self._left > 0
 
     @property
     def looks_at_states(self) -> bool:
@@ -69,7 +66,7 @@ class Watch:
             before = digest(state)
             result = step(state, action, rng)
             if before is not None and _has_changed(before, state):
-                raise step_changed_state(pickle.loads(before), state, action)  # noqa: S301  ours
+                raise step_changed_state(_restored(before, state), state, action)
             return result
 
         return watched
@@ -77,23 +74,22 @@ class Watch:
     def look_back(self, calls: int, action: int | None = None) -> None:
         """Raise an error if a state that was kept is no longer what it was.
 
-        It is looked at when the number of calls has doubled. ``action`` is the one that must have
-        changed it, if there was only one.
+        It is looked at when the number of calls has grown to four times that of the last look.
+        ``action`` is the one that must have changed it, if there was only one.
         """
         if calls < self._next_look:
             return
-        self._next_look = 2 * calls
+        self._next_look = 4 * calls
         for state, before in self._samples:
             if _has_changed(before, state):
-                raise step_changed_state(pickle.loads(before), state, action)  # noqa: S301  ours
+                raise step_changed_state(_restored(before, state), state, action)
 
-    def compare(self, state: Any, action: int, expected: Any, got: Any) -> None:
-        """Raise an error if a step that was taken before leads to another state now."""
-        if self._compares_left <= 0:
-            return
-        self._compares_left -= 1
+    def compare(self, state: Any, action: int, expected: Any, got: Any) -> bool:
+        """Raise an error if a step leads elsewhere than before; else, whether to compare again."""
         if self._differ(expected, got):
             raise unlike_before(state, action, expected, got)
+        self._left -= 1
+        return self._left > 0
 
     def _differ(self, one: Any, other: Any) -> bool:
         if isinstance(one, np.ndarray) and isinstance(other, np.ndarray):
@@ -122,10 +118,19 @@ class Watch:
 
 def digest(state: Any) -> bytes | None:
     """A state as bytes; None if it has no such form."""
+    if isinstance(state, np.ndarray) and not state.dtype.hasobject:
+        return state.tobytes()
     try:
         return pickle.dumps(state, pickle.HIGHEST_PROTOCOL)
     except Exception:  # noqa: BLE001  whatever it is, it cannot be pickled
         return None
+
+
+def _restored(before: bytes, state: Any) -> Any:
+    """The state that bytes were made of; it is of the kind of ``state``."""
+    if isinstance(state, np.ndarray) and not state.dtype.hasobject:
+        return np.frombuffer(before, state.dtype).reshape(state.shape)
+    return pickle.loads(before)  # noqa: S301  our own bytes
 
 
 def _has_changed(before: bytes, state: Any) -> bool:
@@ -133,7 +138,7 @@ def _has_changed(before: bytes, state: Any) -> bool:
     if now == before or now is None:
         return False
     # The same contents may be written in different ways.
-    return not _still(pickle.loads(before), state)  # noqa: S301  our own bytes
+    return not _still(_restored(before, state), state)
 
 
 def _still(before: Any, now: Any) -> bool:
