@@ -90,6 +90,37 @@ def test_control_counts_down():
     assert len(pp.control(model, budget=50, horizon=9, steps=2, discount=1.0, seed=0).actions) == 2
 
 
+@pytest.mark.parametrize("kind", ["python", "compiled"])
+def test_control_with_memory_finds_the_best_return(kind):
+    """States that meet are shared if as many steps are left, also from one step to the next."""
+    for seed in range(20):
+        problem = pp.problems.Garnet(12, 3, seed=seed)
+        counted = Counted(problem, kind)
+        episode = pp.control(counted.model, budget=600, horizon=8, discount=1.0, seed=seed)
+        best = problem.finite_values(problem.initial_state, 1.0, 8).max()
+        assert sum(episode.rewards) == pytest.approx(best), f"{seed=}"
+        assert counted.calls <= 8 * 600 + 8
+        assert episode.step_calls[-1] < 600  # nearly all of it was known
+
+
+def test_the_same_state_is_worth_less_later():
+    """One loop pays 1 at every step, but 5 for leaving it; leaving is best at the last step."""
+
+    def step(state, action, rng):
+        return ("out", 5.0, True) if action else (state, 1.0, False)
+
+    model = pp.FunctionModel(step, 2, "in")
+    for horizon in (1, 2, 7):
+        episode = pp.control(model, budget=100, horizon=horizon, discount=1.0, seed=0)
+        assert episode.actions == (0,) * (horizon - 1) + (1,)
+
+
+def test_a_deadline_and_a_horizon():
+    plan = pp.plan(pp.problems.Garnet(9, 3), deadline=0.05, discount=1.0, horizon=6, seed=0)
+    assert plan.depth <= 6
+    assert pp.simple_regret(pp.problems.Garnet(9, 3), plan) == pytest.approx(0.0)
+
+
 def test_a_sum_without_end_is_refused():
     model = pp.problems.Garnet(5, 2)
     with pytest.raises(pp.InvalidArgument, match=r"discount 1\.0 needs horizon="):

@@ -27,21 +27,26 @@ class Graph(NamedTuple):
     table: NDArray[np.int32]  # [slots] homes by the hash of their state; compiled models only
     legal: NDArray[np.uint8]  # what the model says of the states; see ``Advice``
     worth: NDArray[np.float64]
+    depth: NDArray[np.int32]  # of the nodes; empty if the same state is the same at any time
 
 
-def make_graph(capacity: int, compiled: bool) -> Graph:
-    """A graph that knows nothing."""
+def make_graph(capacity: int, compiled: bool, depth: NDArray[np.int32] | None = None) -> Graph:
+    """A graph that knows nothing. With ``depth``, states are the same at the same depth only."""
     table = np.empty(0, np.int32)
     if compiled:
         table = np.full(1 << (2 * capacity - 1).bit_length(), NONE, np.int32)
     child = np.full(capacity, NONE, np.int32)
-    return Graph(np.empty(capacity, np.int32), child, table, *make_advice(0, 1, False, False))
+    if depth is None:
+        depth = np.empty(0, np.int32)
+    advice = make_advice(0, 1, False, False)
+    return Graph(np.empty(capacity, np.int32), child, table, *advice, depth)
 
 
 def grown(graph: Graph, capacity: int, sim: Any, size: int) -> Graph:
     """The same graph with more room, after the ledger's was made larger."""
     compiled = isinstance(sim, CompiledSimulator)
-    larger = make_graph(capacity, compiled)._replace(**sim.advice._asdict())
+    depth = sim.tree.depth if len(graph.depth) else None
+    larger = make_graph(capacity, compiled, depth)._replace(**sim.advice._asdict())
     larger.home[:size] = graph.home[:size]
     larger.child[:size] = graph.child[:size]
     if compiled:
@@ -61,6 +66,8 @@ def link(sim: Any, graph: Graph, nodes: NDArray[np.int64]) -> None:
     try:
         for node in nodes.tolist():
             name = key(states[node])
+            if name is not None and len(graph.depth):
+                name = (int(graph.depth[node]), name)
             graph.home[node] = node if name is None else find(name, node)
     except TypeError as error:
         raise InvalidArgument(
@@ -94,12 +101,15 @@ def bits_of(sim: CompiledSimulator) -> NDArray[Any]:
 def link_rows(graph: Graph, bits: NDArray[Any], nodes: NDArray[np.int64]) -> None:
     """Find homes by the memory of the states."""
     graph = borrowed(graph)
-    table = graph.table
+    table, depth = graph.table, graph.depth
+    timed = len(depth) > 0
     mask = np.uint64(len(table) - 1)
     words = bits.shape[1]
     for i in range(len(nodes)):
         node = nodes[i]
         h = np.uint64(0x9E3779B97F4A7C15)
+        if timed:
+            h ^= np.uint64(depth[node]) << np.uint64(32)
         for w in range(words):
             h = (h ^ np.uint64(bits[node, w])) * np.uint64(0xBF58476D1CE4E5B9)
             h ^= h >> np.uint64(29)
@@ -107,7 +117,7 @@ def link_rows(graph: Graph, bits: NDArray[Any], nodes: NDArray[np.int64]) -> Non
         home = node
         while table[slot] != NONE:
             other = table[slot]
-            same = True
+            same = not timed or depth[other] == depth[node]
             for w in range(words):
                 if bits[other, w] != bits[node, w]:
                     same = False

@@ -24,6 +24,9 @@ TERMINAL = 2
 
 ILLEGAL = 4
 """Flag: the action is not legal. Never evaluated, never opened, never recommended."""
+OVER = 8
+"""Flag: the horizon is reached. Never opened; nothing is counted after it."""
+ENDED = TERMINAL | OVER
 CLOSED = TERMINAL | ILLEGAL
 
 NODE_BITS = np.uint64(0xFFFFFFFF)

@@ -31,8 +31,8 @@ class GraphPlaTyPOOS(Planner):
 
     States are told apart by ``model.key(state)`` if the model has it, else by themselves if they
     can be hashed, or by the contents of arrays; if none of these works, nothing is shared. With
-    RESET access, or a horizon, nodes are action sequences: then it is
-    :class:`~platypoos.PlaTyPOOS`.
+    RESET access, nodes are action sequences: then it is :class:`~platypoos.PlaTyPOOS`. With a
+    horizon, states are the same if as many steps are left.
 
     Reference: as PlaTyPOOS, Figure 3. Symbols: r̂(x, a) and T(x, a) are per state and action.
 
@@ -55,7 +55,8 @@ class GraphPlaTyPOOS(Planner):
           is known of the graph, loops included. A state whose actions are unknown is taken to be
           as good as the one where the plan begins. But it is counted at the reward floor where
           nothing meets and there is noise, and where episodes end; or if sequences meet there, at
-          the mean of all rewards.
+          the mean of all rewards. With a horizon it is the average reward of the best sequence
+          that is counted for each step left, instead of the root's value.
         - A fifth of the calls, if there is noise, tell the best first action from the best
           other one, in 3 parts, or up to 16 if nothing meets: after each, what is known is
           solved again.
@@ -96,11 +97,10 @@ class GraphPlaTyPOOS(Planner):
         return Memory(self.memory) if self.memory else None
 
     def _plan(self, task: Task) -> Plan:
-        if task.access is Access.RESET or task.horizon is not None:
+        if task.access is Access.RESET:
             if task.open_ended:
                 raise InvalidArgument(
-                    "with RESET access, or a horizon, a plan needs a budget: action sequences are "
-                    "not shared"
+                    "with RESET access a plan needs a budget: action sequences are not shared"
                 )
             return PlaTyPOOS(self.discount, self.reward_floor)._plan(task)  # noqa: SLF001
         floor = check_floor(self.reward_floor)
@@ -170,4 +170,5 @@ def made(thinker: Thinker, task: Task, calls_before: int) -> Plan:
         estimates=decision.action_values,
         gap_interval=decision.gap,
         enough=decision.enough,
+        horizon=task.horizon,
     )

@@ -47,8 +47,8 @@ from platypoos.planners.graph_entries import (
     Search,
 )
 from platypoos.planners.graph_requests import is_noisy_tree, is_quiet, learn, sort_request
-from platypoos.planners.graph_solve import FLOOR, UNKNOWN, rest_after, solve
-from platypoos.tree import ILLEGAL, OPENED, ROOT, TERMINAL, set_node, set_root
+from platypoos.planners.graph_solve import FLOOR, UNKNOWN, rest_after, rest_of_root, solve
+from platypoos.tree import ENDED, ILLEGAL, OPENED, ROOT, TERMINAL, set_node, set_root
 
 GAP, GAP_VARIANCE, HAS_GAP, LARGEST, LEAD_VARIANCE = 1, 2, 3, 4, 5
 """Entries of ``Search.result``, after FLOOR: the lead of the best sequence by fresh samples; the
@@ -164,7 +164,7 @@ def follow(desk: Desk, action: int, sign: float, count: int) -> int:
             count += 1
         search.share[node] += sign * search.power[t]
         home = graph.home[node]
-        if tree.flags[node] & TERMINAL or graph.child[home] == NONE:
+        if tree.flags[node] & ENDED or graph.child[home] == NONE:
             break
         node = search.choice[home]
     return count
@@ -269,7 +269,7 @@ def compare(desk: Desk) -> None:
     """
     tree, graph, search = desk.tree, desk.graph, desk.search
     noise, result, place = search.noise, search.result, search.place
-    rest = result[FLOOR] / (1.0 - search.gamma)
+    rest = rest_of_root(desk)
     gap, variance, of_all = 0.0, 0.0, 0.0
     asked = place[ASKED]
     for k in range(asked):
@@ -285,14 +285,17 @@ def compare(desk: Desk) -> None:
         node = graph.child[place[HOME]] + action
         for t in range(place[REACH]):
             if tree.pulls[node] == 0:
-                gap += (1.0 if side == 0 else -1.0) * search.power[t] * rest
+                unseen = search.power[t] * rest
+                if len(search.span) > 0:
+                    unseen = search.power[t] * result[FLOOR] * search.span[tree.depth[node] - 1]
+                gap += unseen if side == 0 else -unseen
                 break
             gap += search.share[node] * tree.reward[node]
             variance += search.share[node] ** 2 / tree.pulls[node]
             of_all += search.share[node] ** 2 / tree.pulls[node]
             search.share[node] = 0.0
             home = graph.home[node]
-            if tree.flags[node] & TERMINAL:
+            if tree.flags[node] & ENDED:
                 break
             if graph.child[home] == NONE:
                 if t + 1 < len(search.power):
@@ -311,7 +314,7 @@ def trace(desk: Desk) -> None:
     """Write the best sequences of all first actions."""
     tree, graph, search = desk.tree, desk.graph, desk.search
     place, path = search.place, search.path
-    rest = search.result[FLOOR] / (1.0 - search.gamma)
+    rest = rest_of_root(desk)
     size = 1
     largest = -np.inf
     set_root(path)

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from platypoos._jit import jit
+from platypoos.discounting import spans
 from platypoos.graph import NONE, Graph, make_graph
 from platypoos.tree import ROOT, Tree, make_tree, set_root
 
@@ -60,7 +61,7 @@ class Search(NamedTuple):
     place: Ints  # where it is
     noise: Floats  # what is known of the noise
     group_end: Ints  # [levels + 1] as ``layered.Course.group_end``
-    result: Floats  # [6] see ``graph_decision``
+    result: Floats  # [7] see ``graph_decision``
     action_values: Floats  # [K]
     path: Tree  # the best sequences of all first actions
     opened: Ints  # [room] entries opened in a layer…
@@ -81,6 +82,7 @@ class Search(NamedTuple):
     stack: NDArray[np.int32]  # [capacity]
     share: Floats  # [capacity] how much a node counts in the lead of one sequence over another
     power: Floats  # [depth] γ^t
+    span: Floats  # [depth] worth of a reward of 1 from a depth to the horizon; empty without one
     num_actions: int
     gamma: float
 
@@ -94,15 +96,17 @@ class Desk(NamedTuple):
     search: Search
 
 
-def make_desk(capacity: int, num_actions: int, gamma: float, compiled: bool) -> Desk:
-    """Nothing is known yet. As much room for entries as for nodes."""
+def make_desk(
+    capacity: int, num_actions: int, gamma: float, compiled: bool, steps: int | None = None
+) -> Desk:
+    """Nothing is known yet. As much room for entries as for nodes. ``steps`` to the horizon."""
     tree = make_tree(capacity)
     tree.size[0] = 0
     return Desk(
         tree,
-        make_graph(capacity, compiled),
+        make_graph(capacity, compiled, None if steps is None else tree.depth),
         make_entries(capacity),
-        make_search(capacity, capacity, num_actions, gamma),
+        make_search(capacity, capacity, num_actions, gamma, steps),
     )
 
 
@@ -135,18 +139,23 @@ def grown_entries(entries: Entries, room: int, size: int) -> Entries:
     return larger  # type: ignore[no-any-return]
 
 
-def make_search(room: int, capacity: int, num_actions: int, gamma: float) -> Search:
+def make_search(
+    room: int, capacity: int, num_actions: int, gamma: float, steps: int | None
+) -> Search:
     """Nothing is known yet. Room for so many entries and nodes."""
-    power = powers(gamma)
-    reach = min(len(power), 1 + horizon(gamma, NEGLIGIBLE))
+    power, span = powers(gamma, steps), np.empty(0)
+    reach = len(power) if gamma == 1.0 else min(len(power), 1 + horizon(gamma, NEGLIGIBLE))
+    if steps is not None:
+        span = spans(gamma, steps, steps + 2)
     search = Search(
         place=np.zeros(29, np.int64),
         noise=np.zeros(10),
         group_end=np.empty(MOST_LEVELS + 1, np.int64),
-        result=np.zeros(6),
+        result=np.zeros(7),
         action_values=np.empty(num_actions),
         path=make_tree(1 + reach * num_actions),
         power=power,
+        span=span,
         num_actions=num_actions,
         gamma=gamma,
         **scratch(room, capacity),
@@ -184,9 +193,11 @@ def with_room(search: Search, room: int, capacity: int) -> Search:
 
 
 @lru_cache(8)
-def powers(gamma: float) -> Floats:
-    """γ^t, until it is lost in the rounding of a double."""
-    return np.asarray(gamma ** np.arange(horizon(gamma, 1e-16) + 1, dtype=np.float64))
+def powers(gamma: float, steps: int | None) -> Floats:
+    """γ^t, until it is lost in the rounding of a double, or the horizon is reached."""
+    last = math.inf if gamma == 1.0 else horizon(gamma, 1e-16)
+    last = int(last if steps is None else min(last, steps))
+    return np.asarray(gamma ** np.arange(last + 1, dtype=np.float64))
 
 
 def horizon(discount: float, least: float) -> int:

@@ -129,7 +129,9 @@ def enough_evaluations(desk: Desk) -> int:
     noise = variance * doubt / count
     true = spread / (count - 1) - noise
     if true > noise:
-        ahead = (1.0 - search.power[h] ** 2) / (1.0 - search.gamma**2)
+        ahead = float(h)
+        if search.gamma < 1.0:
+            ahead = (1.0 - search.power[h] ** 2) / (1.0 - search.gamma**2)
         needed = variance * ahead / true
         if needed < most:
             most = max(1, math.ceil(needed))

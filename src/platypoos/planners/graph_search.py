@@ -69,7 +69,7 @@ from platypoos.planners.graph_requests import (
 from platypoos.planners.layered import move_best_to_end
 from platypoos.simulator import ask_legal, calls_made, evaluate, is_due
 from platypoos.simulator_compiled import patient_driver
-from platypoos.tree import ILLEGAL, NODE_BITS, TERMINAL, Tree, ticket
+from platypoos.tree import ENDED, ILLEGAL, NODE_BITS, OVER, Tree, ticket
 
 PATIENCE = 10.0
 """Seconds to interpret compiled functions before they are compiled, which takes longer still."""
@@ -97,6 +97,7 @@ def search_on(sim: Any, desk: Desk, given_floor: float, tie_seed: int) -> int:
             return FAILED
         place[PENDING] = 1
         if new > 0:
+            close_at_horizon(desk, new)
             link(sim, graph, fresh[:new])
             if len(graph.legal) > 0 and not ask_legal(sim, going_on(tree, fresh, new)):
                 return FAILED
@@ -105,12 +106,24 @@ def search_on(sim: Any, desk: Desk, given_floor: float, tie_seed: int) -> int:
 
 
 @jit
+def close_at_horizon(desk: Desk, count: int) -> None:
+    """Of the nodes just evaluated for the first time, those at the horizon are never opened."""
+    tree, search = desk.tree, desk.search
+    if len(search.span) == 0:
+        return
+    for k in range(count):
+        node = search.fresh[k]
+        if search.span[tree.depth[node]] == 0.0:
+            tree.flags[node] |= OVER
+
+
+@jit
 def going_on(tree: Tree, nodes: Ints, count: int) -> Ints:
     """Those of the first ``count`` nodes at which the episode has not ended."""
     alive = np.empty(count, np.int64)
     size = 0
     for k in range(count):
-        if tree.flags[nodes[k]] & TERMINAL == 0:
+        if tree.flags[nodes[k]] & ENDED == 0:
             alive[size] = nodes[k]
             size += 1
     return alive[:size]
@@ -201,7 +214,7 @@ def open_layer(desk: Desk, calls: int, tie_seed: int) -> int:
         for i in range(begin, end):  # the best of those that meet in a state
             node = node_of[i]
             home = home_of[node]
-            if flags[node] & TERMINAL or opened_in[home] == this_round:
+            if flags[node] & ENDED or opened_in[home] == this_round:
                 continue
             if stamp[home] != layer:
                 stamp[home] = layer
@@ -214,7 +227,7 @@ def open_layer(desk: Desk, calls: int, tie_seed: int) -> int:
         for i in range(begin, end):
             node = node_of[i]
             home = home_of[node]
-            if flags[node] & TERMINAL or opened_in[home] == this_round:
+            if flags[node] & ENDED or opened_in[home] == this_round:
                 continue
             if best[home] == i:
                 keys[waiting] = value[i]

@@ -24,9 +24,10 @@ from platypoos.planners.graph_entries import (
     Desk,
 )
 from platypoos.planners.graph_requests import believe, is_quiet, meets, shrunk
-from platypoos.tree import ILLEGAL, TERMINAL, ticket
+from platypoos.tree import ENDED, ILLEGAL, TERMINAL, ticket
 
-FLOOR = 0
+FLOOR, LIKE_ROOT = 0, 6
+"""Entries of ``Search.result``. LIKE_ROOT: with a horizon, the floor is the root's average."""
 ENDS, UNKNOWN = -1, -2
 """In place of the state that an action leads to."""
 MOST_SWEEPS = 200
@@ -48,12 +49,13 @@ def solve(desk: Desk, given_floor: float, tie_seed: int, anew: bool) -> int:
         for k in range(search.place[ASKED]):
             search.gain[search.nodes[k]] = shrunk(tree, search.nodes[k], belief)
     count = search.place[STATES]
-    rest = search.result[FLOOR] / (1.0 - search.gamma)
+    rest = rest_of_root(desk)
     if new > 0:
         improve(desk, count, rest, tie_seed, True)
     for _ in range(MOST_SWEEPS):
         evaluate_policy(desk, count, rest)
-        if improve(desk, count, rest, tie_seed, False) == 0:
+        better = search.result[LIKE_ROOT] > 0.0 and raise_floor(desk)
+        if improve(desk, count, rest, tie_seed, False) == 0 and not better:
             break
     if search.place[BEYOND] != NONE:
         search.result[FLOOR] = (1.0 - search.gamma) * tree.value[root]
@@ -63,6 +65,40 @@ def solve(desk: Desk, given_floor: float, tie_seed: int, anew: bool) -> int:
         illegal = tree.flags[node] & ILLEGAL != 0
         search.action_values[action] = np.nan if illegal else q_value(desk, node, rest)
     return int(search.choice[root])
+
+
+@jitable
+def rest_of_root(desk: Desk) -> float:
+    """What the floor at every step from the root on is worth."""
+    search = desk.search
+    if len(search.span) > 0:
+        return float(search.result[FLOOR] * search.span[desk.tree.depth[search.place[HOME]]])
+    return float(search.result[FLOOR] / (1.0 - search.gamma))
+
+
+@jit
+def raise_floor(desk: Desk) -> bool:
+    """Count unknown steps up to the horizon at the average of the policy from the root.
+
+    Its known steps are worth A, and the unknown ones behind them B times the floor f. A floor with
+    A + f·B = f·S, S being all steps, makes the unknown as good as the root. Returns whether it has
+    become larger; for the best policy it no longer does.
+    """
+    tree, search = desk.tree, desk.search
+    root = search.place[HOME]
+    floor, steps = search.result[FLOOR], search.span[tree.depth[root]]
+    unknown = 0.0
+    node = search.choice[root]
+    for t in range(len(search.power) - 1):
+        state = search.after[node]
+        if state == UNKNOWN:
+            unknown = search.power[t + 1] * search.span[tree.depth[node]]
+        if state < 0:
+            break
+        node = search.choice[state]
+    average = (tree.value[root] - floor * unknown) / (steps - unknown)
+    search.result[FLOOR] = average
+    return bool(average > floor)
 
 
 @jit
@@ -115,9 +151,9 @@ def survey(desk: Desk, given_floor: float) -> int:
             floor = min(floor, reward)
             value = search.share[home] + weight * reward
             least = min(least, value * share)
-            if tree.flags[node] & TERMINAL:
+            if tree.flags[node] & ENDED:
                 after[node] = ENDS
-                ended = True
+                ended = ended or tree.flags[node] & TERMINAL != 0
                 continue
             state = graph.home[node]
             known = graph.child[state] != NONE
@@ -137,10 +173,13 @@ def survey(desk: Desk, given_floor: float) -> int:
     like_root = like_root and len(graph.worth) == 0
     if like_root or meets(search):
         floor = search.noise[ORIGIN] + search.noise[SUM] / search.noise[KNOWN]
-    place[BEYOND] = root if like_root else NONE
+    timed = len(search.span) > 0
+    place[BEYOND] = root if like_root and not timed else NONE
+    search.result[LIKE_ROOT] = 1.0 if like_root and timed else 0.0
     if not np.isnan(given_floor):
         floor = given_floor
         place[BEYOND] = NONE
+        search.result[LIKE_ROOT] = 0.0
     if unseen:
         for k in range(count):
             first = graph.child[order[k]]
@@ -156,8 +195,11 @@ def survey(desk: Desk, given_floor: float) -> int:
 @jitable
 def rest_after(desk: Desk, node: int, rest: float) -> float:
     """What an unknown state is worth: what the model says, or else ``rest``."""
-    if len(desk.graph.worth) > 0 and desk.tree.pulls[node] > 0:
+    tree, search = desk.tree, desk.search
+    if len(desk.graph.worth) > 0 and tree.pulls[node] > 0:
         return float(desk.graph.worth[desk.graph.home[node]])
+    if len(search.span) > 0:
+        return float(search.result[FLOOR] * search.span[tree.depth[node]])
     return rest
 
 

@@ -40,6 +40,7 @@ class Memory:
             thinker.task.model is not task.model
             or thinker.task.executor is not task.executor
             or thinker.discount != discount
+            or not self._fits_horizon(thinker, task.horizon)
         ):
             thinker = None
         if thinker is not None and not self._go_on(thinker, task.state):
@@ -74,6 +75,9 @@ class Memory:
         """Start from the state reached; False if it is not the one that was expected."""
         expected = self._expected
         if expected is not None and thinker.shares_nothing:
+            timed = thinker.horizon is not None
+            if timed and thinker.tree.depth[expected] != thinker.root_depth:
+                return False
             thinker.start_from_node(expected, state)
             return True
         thinker.start_from(state)
@@ -82,6 +86,15 @@ class Memory:
         if expected is not None and exact and thinker.root != thinker.graph.home[expected]:
             self.drop("an action led to another state than it did before")
             return False
+        return True
+
+    def _fits_horizon(self, thinker: Thinker, horizon: int | None) -> bool:
+        """Whether a search has looked as far as the new horizon; then it is set to it."""
+        if horizon is None or thinker.horizon is None:
+            return horizon is thinker.horizon
+        if horizon > thinker.horizon:
+            return False
+        thinker.steps_left = horizon
         return True
 
     def _fit(self, thinker: Thinker) -> None:

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from platypoos._jit import fast, handle
+from platypoos.discounting import span
 from platypoos.graph import NONE, find_home, grown
 from platypoos.models.compiled import CompiledModel
 from platypoos.models.keys import key_of
@@ -97,26 +98,17 @@ def drawer(capacity: int, num_actions: int, discount: float, compiled: bool) -> 
 
 
 @lru_cache(64)
-def tree_round(calls: int, num_actions: int, discount: float, hurry: bool) -> int:
+def tree_round(
+    calls: int, num_actions: int, discount: float, hurry: bool, horizon: int | None
+) -> int:
     """The published planner's h_max for so many calls, at least 1. In a hurry about that."""
     if hurry and calls > QUICKLY:
-        few = tree_round(QUICKLY, num_actions, discount, hurry)
+        few = tree_round(QUICKLY, num_actions, discount, hurry, horizon)
         return int(few * (calls / QUICKLY) ** 0.75)
     search = largest_h_max_compiled if calls > WORTH_COMPILING else largest_h_max
-    return max(
-        1,
-        int(
-            search(
-                PLATYPOOS,
-                num_actions,
-                discount,
-                validation_norm(discount, None),
-                calls,
-                False,
-                calls,
-            )
-        ),
-    )
+    norm = validation_norm(discount, horizon)
+    deepest = calls if horizon is None else horizon - 1
+    return max(1, int(search(PLATYPOOS, num_actions, discount, norm, deepest, False, calls)))
 
 
 class Decision(NamedTuple):
@@ -143,11 +135,14 @@ class Thinker:
         capacity = max(FIRST_ROOM, min(task.budget // 4, MOST_FIRST_ROOM), 1 + 2 * task.num_actions)
         compiled = isinstance(task.model, CompiledModel)
         self._capacity = capacity
+        self.horizon = self.steps_left = task.horizon
+        """Steps to the horizon from the first root, and from the present one."""
         self._drawer = drawer(capacity, task.num_actions, discount, compiled)
-        try:
+        if self._drawer and task.horizon is None:
             self._sit_at(self._drawer.pop())
-        except IndexError:
-            self._sit_at(handle(make_desk(capacity, task.num_actions, discount, compiled)))
+        else:
+            desk = make_desk(capacity, task.num_actions, discount, compiled, task.horizon)
+            self._sit_at(handle(desk))
         place = self.search.place
         place[CLEARED] = place[H_MAX] = 0  # compiled code will clear it
         place[HOME] = ROOT
@@ -213,7 +208,9 @@ class Thinker:
                 break
             if status == UNSIZED:
                 left = limit - sim.calls
-                size = tree_round(left, self.task.num_actions, self.discount, clocked)
+                size = tree_round(
+                    left, self.task.num_actions, self.discount, clocked, self.steps_left
+                )
                 place[H_TREE], place[H_MAX] = size, min(place[H_MAX], size - 1)
                 place[START] = place[SIZE]  # this round has nothing more to open
             if status == PAUSED:
@@ -235,7 +232,8 @@ class Thinker:
 
     def leave(self) -> None:
         """Leave the desk to another plan. There is no way back."""
-        if len(self.tree.parent) == self._capacity and not self._advised:
+        special = self._advised or self.horizon is not None
+        if len(self.tree.parent) == self._capacity and not special:
             self._drawer.append(self.desk)
 
     def start_from(self, state: Any) -> None:
@@ -245,13 +243,21 @@ class Thinker:
             self.make_room(2 * len(self.tree.parent))
         node = self.tree.num_nodes
         self.sim.put(node, state)
+        self.tree.depth[node] = self.root_depth
         find_home(self.sim, self.graph, node)
         self.root = int(self.graph.home[node])
         if self.root == node:
-            set_node(self.tree, node, NONE, -1, 0, 0)
+            set_node(self.tree, node, NONE, -1, self.root_depth, 0)
             self.tree.reward[node] = 0.0
             self.tree.size[0] = node + 1
         self.sim.ask_legal(np.array([self.root]))
+
+    @property
+    def root_depth(self) -> int:
+        """How many steps were taken since the first root; counted with a horizon only."""
+        if self.horizon is None or self.steps_left is None:
+            return 0
+        return self.horizon - self.steps_left
 
     @property
     def shares_nothing(self) -> bool:
@@ -355,7 +361,9 @@ class Thinker:
         floor, unseen = float(result[FLOOR]), 0.0
         if place[FRONTIER]:  # what the best reward, for ever, could add below what was looked at
             most = float(result[LARGEST]) - floor
-            unseen = self.discount ** int(place[DEEPEST]) * most / (1.0 - self.discount)
+            deepest = int(place[DEEPEST])
+            left = None if self.steps_left is None else max(0, self.steps_left - deepest)
+            unseen = self.discount**deepest * most * span(self.discount, left)
         return Decision(
             tree=path,
             node=int(place[PATH_END]),
