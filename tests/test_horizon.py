@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from functools import partial
 
 import numpy as np
@@ -121,6 +122,36 @@ def test_a_deadline_and_a_horizon():
     assert pp.simple_regret(pp.problems.Garnet(9, 3), plan) == pytest.approx(0.0)
 
 
+@pytest.mark.parametrize("name", FINITE)
+def test_what_was_seen_is_not_guessed(name):
+    """A good first step, and then nothing but bad ends: the guess would be better."""
+
+    def step(state, action, rng):
+        time, first = state
+        if time == 0:
+            return (1, action), (0.0 if action == 0 else -3.5), False
+        return (2, first), (-10.0 if first == 0 else -3.5), True
+
+    model = pp.FunctionModel(step, 2, (0, -1))
+    planner = FINITE[name](1.0)
+    if isinstance(planner, pp.UCT):
+        planner = type(planner)(1.0, scale=10.0, horizon=20)
+    if hasattr(planner, "reward_min"):
+        planner = dataclasses.replace(planner, reward_min=-10.0, reward_max=0.0)
+    for access in ("restore", "reset"):
+        plan = planner.plan(model, budget=2_000, horizon=2, seed=0, access=access)
+        assert plan.action == 1
+        if name in {"platypoos", "sequool", "stroquool", "uniform", "graph", "soo"}:
+            assert np.allclose(plan.action_values, [-10.0, -7.0])
+
+
+def test_a_far_horizon_takes_no_memory():
+    problem = pp.problems.Garnet(9, 3)
+    for name, make in FINITE.items():
+        plan = make(1.0).plan(problem, budget=100, horizon=10**9, seed=0)
+        assert plan.depth <= 100, name
+
+
 def test_a_sum_without_end_is_refused():
     model = pp.problems.Garnet(5, 2)
     with pytest.raises(pp.InvalidArgument, match=r"discount 1\.0 needs horizon="):
@@ -129,9 +160,9 @@ def test_a_sum_without_end_is_refused():
         pp.plan(model, budget=100, discount=1.0, horizon=0)
     with pytest.raises(pp.InvalidArgument, match="StOP plans for rewards without end"):
         pp.StOP(0.5, reward_max=1.0, epsilon=0.5).plan(model, budget=100, horizon=3)
-    with pytest.raises(pp.InvalidArgument, match=r"plan with discount=1\.0 and horizon="):
+    with pytest.raises(pp.InvalidArgument, match="TrailBlazer plans for rewards without end"):
         pp.TrailBlazer(1.0, reward_max=1.0, epsilon=0.5)
-    with pytest.raises(pp.InvalidArgument, match="steps must be a whole number"):
+    with pytest.raises(pp.InvalidArgument, match="steps= or horizon= must say"):
         pp.control(model, budget=100, discount=0.9)
 
 

@@ -85,6 +85,32 @@ def test_wrong_knowledge_costs_calls_not_the_answer(name):
     assert checked == 20
 
 
+@pytest.mark.parametrize("name", sorted(set(VALUED) - {"one-step"}))
+@pytest.mark.parametrize(("discount", "horizon"), [(1.0, 3), (0.5, None)])
+def test_praise_for_what_was_opened_is_forgotten(name, discount, horizon):
+    """The first two steps are said to be worth 100 after action 0; rewards are 1 for action 1."""
+
+    def step(state, action, rng):
+        return (*state, action), float(action == 1), False
+
+    def say(state):
+        return 100.0 if state and state[0] == 0 and len(state) < 3 else 0.0
+
+    model = pp.FunctionModel(step, 2, (), value=say)
+    planner = PLANNERS[name](discount)
+    if name in GUIDED:
+        planner = dataclasses.replace(planner, horizon=12)
+    for access in ("restore", "reset"):
+        plan = planner.plan(model, budget=6_000, horizon=horizon, seed=0, access=access)
+        assert plan.action == 1
+
+
+def test_a_key_that_raises_is_named():
+    model = pp.FunctionModel(lambda s, a, r: (s + 1, 0.0, False), 2, 0, key=lambda s: 1 / (s - 2))
+    with pytest.raises(pp.ModelError, match=r"the model's key raised ZeroDivisionError.*state 2"):
+        pp.plan(model, budget=100, discount=0.9, seed=0)
+
+
 @pytest.mark.parametrize("name", PLANNERS)
 def test_the_three_forms_of_a_model_that_knows_plan_alike(name):
     for seed in range(4):

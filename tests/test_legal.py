@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numba
 import numpy as np
 import pytest
 from random_trees import CONTENDERS, PLANNERS, THINKING, Counted
@@ -107,6 +108,35 @@ def test_the_three_forms_of_a_masked_model_give_the_same_plan(name):
         assert plans[0].calls == plans[1].calls == plans[2].calls
 
 
+def stops(state, action, rng):
+    """Action 0 ends the episode and returns the state as it is; action 2 is never legal."""
+    return 0, [0.1, 0.1, 50.0][action], action == 0
+
+
+@numba.njit
+def stops_kernel(state, action, params, rng, next_state):
+    next_state[0] = 0.0
+    return (50.0 if action == 2 else 0.1), action == 0
+
+
+@numba.njit
+def never_two(state, params, mask):
+    mask[2] = False
+
+
+def test_a_last_step_to_a_state_says_nothing_of_what_is_legal_there():
+    for model in (
+        pp.FunctionModel(stops, 3, 0, legal=lambda state: {0, 1}),
+        pp.CompiledModel(stops_kernel, 3, np.zeros(1), legal=never_two),
+    ):
+        for horizon in (None, 3):
+            plan = pp.plan(model, budget=100, discount=0.9, horizon=horizon, seed=0)
+            assert 2 not in plan.actions
+            episode = pp.control(model, budget=100, discount=0.9, steps=3, horizon=horizon, seed=0)
+            assert episode.actions == ((1, 1, 1) if horizon is None else episode.actions)
+            assert max(episode.rewards) < 1.0
+
+
 def test_what_masks_save_is_spent():
     """Half of four actions are illegal: the default makes use of all calls all the same."""
     problem = pp.problems.Garnet(2_000, 4, seed=0, noise=1.0)
@@ -148,8 +178,6 @@ def test_masks_that_make_no_sense_are_named(legal, match):
 
 
 def test_bad_batches_and_kernels_are_named():
-    import numba
-
     @numba.njit
     def nothing(state, params, mask):
         mask[:] = False
@@ -177,6 +205,12 @@ def test_num_actions_that_is_a_function_points_to_legal():
 
 
 def test_the_check_finds_masks_that_change_and_legal_actions_that_raise():
+    def taken(state):
+        state.append(0)
+        return [0]
+
+    shared = pp.FunctionModel(lambda s, a, r: ([*s], 0.0, False), 2, [], legal=taken)
+    assert "legal changed the state it was given from [] to [0]" in str(pp.check_model(shared))
     asked = []
 
     def fickle(state):

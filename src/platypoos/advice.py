@@ -7,6 +7,7 @@ of an ``Advice``; planners read the arrays. Without an answer the arrays have no
 from __future__ import annotations
 
 import zlib
+from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -158,6 +159,8 @@ def _asked(name: str, function: Any, state: Any) -> Any:
 
 def checked_mask(said: Any, num_actions: int, state: Any) -> Mask:
     """A mask from what ``legal`` returned: booleans for all actions, or the legal ones' numbers."""
+    if isinstance(said, set | frozenset | Iterator):
+        said = list(said)
     try:
         given = np.asarray(said)
     except ValueError:

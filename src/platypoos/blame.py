@@ -97,14 +97,15 @@ def unlike_before(state: Any, action: int, expected: Any, got: Any) -> DynamicsE
 
 def step_changed_state(before: Any, now: Any, action: int | None) -> DynamicsError:
     """The error for a step that changed the state it was given."""
+    who = "the model's step" if action is not None else "the model's step, legal, value or policy"
     error = DynamicsError(
-        f"the model's step changed the state it was given from {brief(before)} to {brief(now)}; "
-        "let it return a new state and leave the old one alone. platypoos.check_model tells more",
+        f"{who} changed the state it was given from {brief(before)} to {brief(now)}; "
+        "let it leave the state alone, and return a new one. platypoos.check_model tells more",
         state=before,
         action=action,
     )
     if action is None:
-        error.args = (f"{error.args[0]} (at state {brief(before)}, by one of the last actions)",)
+        error.args = (f"{error.args[0]} (at state {brief(before)}, in one of the last calls)",)
     return error
 
 

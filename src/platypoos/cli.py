@@ -207,7 +207,8 @@ def _plan(args: argparse.Namespace) -> None:
             ]
         print(json.dumps(result))
         return
-    print(f"{args.problem}, {args.planner}, discount {args.discount:g}, seed {args.seed}")
+    horizon = "" if args.horizon is None else f", horizon {args.horizon}"
+    print(f"{args.problem}, {args.planner}, discount {args.discount:g}{horizon}, seed {args.seed}")
     print(explain(found, labels))
     optimal = optimal_values(problem, found)
     print(f"known answer: {labels[int(optimal.argmax())]}; simple regret {regret:.6g}")

@@ -208,6 +208,8 @@ def control(
     if horizon is not None:
         horizon = check_horizon(horizon)
         steps = horizon if steps is None else min(check_count("steps", steps), horizon)
+    if steps is None:
+        raise InvalidArgument("steps= or horizon= must say how many steps to take; got neither")
     steps = check_count("steps", steps)
     arena = getattr(model, "acting", model)
     acting, planning = make_generator(seed).spawn(2)

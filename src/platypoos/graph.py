@@ -10,7 +10,8 @@ from numpy.typing import NDArray
 
 from platypoos._jit import borrowed, jit, overload
 from platypoos.advice import make_advice
-from platypoos.errors import InvalidArgument
+from platypoos.blame import brief
+from platypoos.errors import InvalidArgument, ModelError
 from platypoos.simulator_compiled import CompiledSimulator
 
 NONE = -1
@@ -73,6 +74,12 @@ def link(sim: Any, graph: Graph, nodes: NDArray[np.int64]) -> None:
         raise InvalidArgument(
             f"states must all have a key that can be hashed, or none: {error}; give the model "
             "key(state), which may return None"
+        ) from error
+    except Exception as error:
+        raise ModelError(
+            f"the model's key raised {type(error).__name__}: {error} (at state "
+            f"{brief(states[node])}); the original traceback is above",
+            state=states[node],
         ) from error
 
 

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from platypoos.discounting import spans
-from platypoos.tree import ROOT, TERMINAL, Tree
+from platypoos.tree import OPENED, ROOT, TERMINAL, Tree
 
 
 @dataclass(frozen=True, eq=False)
@@ -100,12 +100,14 @@ class Plan:
         ends = tree.flags[:size] & TERMINAL != 0
         depths = tree.depth[:size]
         discounted[ends] -= (weights * rest)[depths[ends]]
+        least_index = self.p_index
         if self.worth is not None:
             discounted += weights[depths] * self.worth
-            compared = (tree.pulls[1:size] > 0) & (tree.p_index[1:size] >= self.p_index)
-            discounted[tree.parent[1:size][compared]] = np.nan  # what follows is known better
+        if self.worth is not None or self.horizon is not None:
+            least_index = 0
+            discounted[tree.flags[:size] & OPENED != 0] = np.nan  # what follows was seen
         values = np.full(self.num_actions, np.nan)
-        eligible = np.flatnonzero(~np.isnan(discounted) & (tree.p_index[:size] >= self.p_index))
+        eligible = np.flatnonzero(~np.isnan(discounted) & (tree.p_index[:size] >= least_index))
         eligible = eligible[eligible != ROOT]
         best = np.full(self.num_actions, -np.inf)
         np.maximum.at(best, first[eligible], discounted[eligible])

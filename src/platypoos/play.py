@@ -27,7 +27,7 @@ examples:
   platypoos check Hopper-v5
   platypoos check Hopper-v5 --method deepcopy         what a plain copy would do
   platypoos check FrozenLake-v1 --option is_slippery=false
-  platypoos check MountainCar-v0 --resolution 0.05,0.005    how far from deterministic cells are
+  platypoos check MountainCar-v0 --repeat 8 --resolution 0.05,0.005    are cells good enough?
 the exit status is 0 if a planner can trust the simulator, else 1
 """
 PLAY_EXAMPLES = """\
@@ -68,7 +68,6 @@ def add_simulator_commands(commands: Any) -> None:
     add_planner_options(two)
     two.add_argument("--steps", type=whole, default=200, help="decisions to take (%(default)s)")
     two.add_argument("--actions", type=whole, help="values of each coordinate of a continuous box")
-    two.add_argument("--repeat", type=whole, default=1, help="steps that a decision lasts (1)")
     two.add_argument(
         "--noise", type=float, default=0.0, help="half-width of noise added to the rewards"
     )
@@ -94,6 +93,7 @@ def _add_environment(command: argparse.ArgumentParser) -> None:
         choices=["native", "deepcopy", "replay"],
         help="how to restore states (the best that works)",
     )
+    command.add_argument("--repeat", type=whole, default=1, help="steps that a decision lasts (1)")
     command.add_argument(
         "--lives",
         choices=["end", "ignore"],
@@ -101,16 +101,17 @@ def _add_environment(command: argparse.ArgumentParser) -> None:
     )
     command.add_argument(
         "--resolution",
-        type=_widths,
+        type=widths,
         metavar="WIDTH[,WIDTH…]",
         help="states in the same cell of this width count as the same; one for all or for each "
         "entry",
     )
 
 
-def _widths(text: str) -> float | list[float]:
-    widths = [float(part) for part in text.split(",")]
-    return widths[0] if len(widths) == 1 else widths
+def widths(text: str) -> float | list[float]:
+    """One number, or several with commas between them."""
+    numbers = [float(part) for part in text.split(",")]
+    return numbers[0] if len(numbers) == 1 else numbers
 
 
 def _check(args: argparse.Namespace) -> int:
@@ -125,6 +126,7 @@ def _check(args: argparse.Namespace) -> int:
         steps=args.steps,
         seed=args.seed,
         on_progress=tell,
+        repeat=args.repeat,
         lives=args.lives,
         resolution=args.resolution,
         **as_settings(args.option, "--option"),
@@ -190,7 +192,8 @@ def _play(args: argparse.Namespace) -> int:
     played = model
     if args.noise:
         model = NoisyReward(model, args.noise)
-    progress = _Progress(args.steps, args.quiet)
+    steps = args.steps if args.horizon is None else min(args.steps, args.horizon)
+    progress = _Progress(steps, args.quiet)
     interrupted = False
     try:
         with _pool(args.workers) as executor:

@@ -164,8 +164,11 @@ def validation_norm(gamma: float, horizon: int | None) -> float:
     """1/Σ (t+1)·γ^(2t) over all steps: (1 − γ²)² without a horizon."""
     if horizon is None:
         return (1 - gamma * gamma) ** 2
-    t = np.arange(horizon, dtype=np.float64)
-    return float(1.0 / ((t + 1) * gamma ** (2 * t)).sum())
+    if gamma == 1.0:
+        return 2.0 / (horizon * (horizon + 1.0))
+    x = gamma * gamma
+    rest = x**horizon * (1 + horizon * (1 - x))  # what the steps behind the horizon would add
+    return (1 - x) ** 2 / (1 - rest)
 
 
 @jitable

@@ -118,7 +118,9 @@ class _Checker:
         """A random action that is legal; a problem if what is legal changes by itself."""
         if not self.advisor.masked:
             return int(self.rng.integers(num_actions))
+        before = self.copy(state)
         mask, again = self.advisor.mask(state), self.advisor.mask(self.copy(state))
+        self._left_alone("legal", before, state)
         self.barred += int(num_actions - mask.sum())
         if not same(mask, again):
             self.problems.append(
@@ -130,10 +132,19 @@ class _Checker:
 
     def _knowledge(self, state: Any) -> None:
         """Look at the model's value and policy in a state: an error if they are not numbers."""
+        before = self.copy(state)
         if self.advisor.valued:
             self.advisor.value(state)
+            self._left_alone("value", before, state)
         if self.advisor.guided:
             self.advisor.weights(state, None)
+            self._left_alone("policy", before, state)
+
+    def _left_alone(self, name: str, before: Any, state: Any) -> None:
+        if not same(before, state):
+            self.problems.append(
+                f"{name} changed the state it was given from {brief(before)} to {brief(state)}"
+            )
 
     def _walk(self, num_actions: int, access: Access) -> None:
         model, rng = self.model, self.rng
@@ -188,6 +199,8 @@ class _Checker:
                     return
             if not terminated:
                 self._knowledge(after)
+            if self.problems:
+                return
             state, at_start = (self.copy(self.start), True) if terminated else (after, False)
         self.passed.append(f"{self.steps} steps: states, finite rewards, flags")
         if self.advisor.masked:

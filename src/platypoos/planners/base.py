@@ -107,6 +107,11 @@ class Planner(ABC):
     """Which of the model's ``value`` and ``policy`` it uses; all use ``legal``."""
 
     def __post_init__(self) -> None:
+        if not self.finite and self.discount == 1.0:
+            raise InvalidArgument(
+                f"discount must be in [0, 1), got {self.discount!r}: {type(self).__name__} plans "
+                "for rewards without end"
+            )
         object.__setattr__(self, "discount", check_discount(self.discount, may_be_one=self.finite))
 
     def remember(self) -> Any:

@@ -45,6 +45,7 @@ from platypoos.planners.graph_entries import (
     VALIDATING,
     Desk,
     Search,
+    span_from,
 )
 from platypoos.planners.graph_requests import is_noisy_tree, is_quiet, learn, sort_request
 from platypoos.planners.graph_solve import FLOOR, UNKNOWN, rest_after, rest_of_root, solve
@@ -286,8 +287,9 @@ def compare(desk: Desk) -> None:
         for t in range(place[REACH]):
             if tree.pulls[node] == 0:
                 unseen = search.power[t] * rest
-                if len(search.span) > 0:
-                    unseen = search.power[t] * result[FLOOR] * search.span[tree.depth[node] - 1]
+                if search.horizon > 0:
+                    steps = span_from(search, tree.depth[node] - 1)
+                    unseen = search.power[t] * result[FLOOR] * steps
                 gap += unseen if side == 0 else -unseen
                 break
             gap += search.share[node] * tree.reward[node]

@@ -9,8 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from platypoos._jit import jit
-from platypoos.discounting import spans
+from platypoos._jit import jit, jitable
 from platypoos.graph import NONE, Graph, make_graph
 from platypoos.tree import ROOT, Tree, make_tree, set_root
 
@@ -45,6 +44,8 @@ NEGLIGIBLE = 0.01
 SMALL = 8
 """The h_max of small rounds."""
 MOST_LEVELS = 64
+LONGEST = 10_000
+"""Without a discount, sequences are followed for so many steps at most."""
 
 
 class Entries(NamedTuple):
@@ -82,9 +83,20 @@ class Search(NamedTuple):
     stack: NDArray[np.int32]  # [capacity]
     share: Floats  # [capacity] how much a node counts in the lead of one sequence over another
     power: Floats  # [depth] γ^t
-    span: Floats  # [depth] worth of a reward of 1 from a depth to the horizon; empty without one
     num_actions: int
     gamma: float
+    horizon: int  # the depth at which episodes are over; 0 if they have no end
+
+
+@jitable
+def span_from(search: Search, depth: int) -> float:
+    """Worth of a reward of 1 at every step from a depth to the horizon."""
+    left = search.horizon - depth
+    if left <= 0:
+        return 0.0
+    if search.gamma == 1.0:
+        return float(left)
+    return float((1.0 - search.gamma**left) / (1.0 - search.gamma))
 
 
 class Desk(NamedTuple):
@@ -143,10 +155,8 @@ def make_search(
     room: int, capacity: int, num_actions: int, gamma: float, steps: int | None
 ) -> Search:
     """Nothing is known yet. Room for so many entries and nodes."""
-    power, span = powers(gamma, steps), np.empty(0)
+    power = powers(gamma, steps)
     reach = len(power) if gamma == 1.0 else min(len(power), 1 + horizon(gamma, NEGLIGIBLE))
-    if steps is not None:
-        span = spans(gamma, steps, steps + 2)
     search = Search(
         place=np.zeros(29, np.int64),
         noise=np.zeros(10),
@@ -155,9 +165,9 @@ def make_search(
         action_values=np.empty(num_actions),
         path=make_tree(1 + reach * num_actions),
         power=power,
-        span=span,
         num_actions=num_actions,
         gamma=gamma,
+        horizon=0 if steps is None else steps,
         **scratch(room, capacity),
     )
     search.place[REACH] = reach
@@ -195,8 +205,8 @@ def with_room(search: Search, room: int, capacity: int) -> Search:
 @lru_cache(8)
 def powers(gamma: float, steps: int | None) -> Floats:
     """γ^t, until it is lost in the rounding of a double, or the horizon is reached."""
-    last = math.inf if gamma == 1.0 else horizon(gamma, 1e-16)
-    last = int(last if steps is None else min(last, steps))
+    last = LONGEST if gamma == 1.0 else horizon(gamma, 1e-16)
+    last = last if steps is None else min(last, steps)
     return np.asarray(gamma ** np.arange(last + 1, dtype=np.float64))
 
 

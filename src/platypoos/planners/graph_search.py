@@ -69,7 +69,7 @@ from platypoos.planners.graph_requests import (
 from platypoos.planners.layered import move_best_to_end
 from platypoos.simulator import ask_legal, calls_made, evaluate, is_due
 from platypoos.simulator_compiled import patient_driver
-from platypoos.tree import ENDED, ILLEGAL, NODE_BITS, OVER, Tree, ticket
+from platypoos.tree import ENDED, ILLEGAL, NODE_BITS, OVER, ticket
 
 PATIENCE = 10.0
 """Seconds to interpret compiled functions before they are compiled, which takes longer still."""
@@ -99,7 +99,7 @@ def search_on(sim: Any, desk: Desk, given_floor: float, tie_seed: int) -> int:
         if new > 0:
             close_at_horizon(desk, new)
             link(sim, graph, fresh[:new])
-            if len(graph.legal) > 0 and not ask_legal(sim, going_on(tree, fresh, new)):
+            if len(graph.legal) > 0 and not ask_legal(sim, going_on(desk, new)):
                 return FAILED
         if is_due(sim):
             return PAUSED
@@ -109,22 +109,27 @@ def search_on(sim: Any, desk: Desk, given_floor: float, tie_seed: int) -> int:
 def close_at_horizon(desk: Desk, count: int) -> None:
     """Of the nodes just evaluated for the first time, those at the horizon are never opened."""
     tree, search = desk.tree, desk.search
-    if len(search.span) == 0:
+    if search.horizon == 0:
         return
     for k in range(count):
         node = search.fresh[k]
-        if search.span[tree.depth[node]] == 0.0:
+        if tree.depth[node] >= search.horizon:
             tree.flags[node] |= OVER
 
 
 @jit
-def going_on(tree: Tree, nodes: Ints, count: int) -> Ints:
-    """Those of the first ``count`` nodes at which the episode has not ended."""
+def going_on(desk: Desk, count: int) -> Ints:
+    """The homes of the states just reached in which the episode has not ended.
+
+    The home itself may be a node where it has: the same state, reached by a last step.
+    """
+    tree, graph, search = desk.tree, desk.graph, desk.search
     alive = np.empty(count, np.int64)
     size = 0
     for k in range(count):
-        if tree.flags[nodes[k]] & ENDED == 0:
-            alive[size] = nodes[k]
+        node = search.fresh[k]
+        if tree.flags[node] & ENDED == 0:
+            alive[size] = graph.home[node]
             size += 1
     return alive[:size]
 

@@ -22,6 +22,7 @@ from platypoos.planners.graph_entries import (
     STATES,
     SUM,
     Desk,
+    span_from,
 )
 from platypoos.planners.graph_requests import believe, is_quiet, meets, shrunk
 from platypoos.tree import ENDED, ILLEGAL, TERMINAL, ticket
@@ -71,8 +72,8 @@ def solve(desk: Desk, given_floor: float, tie_seed: int, anew: bool) -> int:
 def rest_of_root(desk: Desk) -> float:
     """What the floor at every step from the root on is worth."""
     search = desk.search
-    if len(search.span) > 0:
-        return float(search.result[FLOOR] * search.span[desk.tree.depth[search.place[HOME]]])
+    if search.horizon > 0:
+        return float(search.result[FLOOR] * span_from(search, desk.tree.depth[search.place[HOME]]))
     return float(search.result[FLOOR] / (1.0 - search.gamma))
 
 
@@ -86,13 +87,13 @@ def raise_floor(desk: Desk) -> bool:
     """
     tree, search = desk.tree, desk.search
     root = search.place[HOME]
-    floor, steps = search.result[FLOOR], search.span[tree.depth[root]]
+    floor, steps = search.result[FLOOR], span_from(search, tree.depth[root])
     unknown = 0.0
     node = search.choice[root]
     for t in range(len(search.power) - 1):
         state = search.after[node]
         if state == UNKNOWN:
-            unknown = search.power[t + 1] * search.span[tree.depth[node]]
+            unknown = search.power[t + 1] * span_from(search, tree.depth[node])
         if state < 0:
             break
         node = search.choice[state]
@@ -173,7 +174,7 @@ def survey(desk: Desk, given_floor: float) -> int:
     like_root = like_root and len(graph.worth) == 0
     if like_root or meets(search):
         floor = search.noise[ORIGIN] + search.noise[SUM] / search.noise[KNOWN]
-    timed = len(search.span) > 0
+    timed = search.horizon > 0
     place[BEYOND] = root if like_root and not timed else NONE
     search.result[LIKE_ROOT] = 1.0 if like_root and timed else 0.0
     if not np.isnan(given_floor):
@@ -198,8 +199,8 @@ def rest_after(desk: Desk, node: int, rest: float) -> float:
     tree, search = desk.tree, desk.search
     if len(desk.graph.worth) > 0 and tree.pulls[node] > 0:
         return float(desk.graph.worth[desk.graph.home[node]])
-    if len(search.span) > 0:
-        return float(search.result[FLOOR] * search.span[tree.depth[node]])
+    if search.horizon > 0:
+        return float(search.result[FLOOR] * span_from(search, tree.depth[node]))
     return rest
 
 

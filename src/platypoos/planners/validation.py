@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from platypoos._jit import borrowed, inlined, jit, jitable
 from platypoos.models.base import Access
 from platypoos.schedules import STROQUOOL, Schedule
-from platypoos.tree import ROOT, TERMINAL, Tree, ticket
+from platypoos.tree import OPENED, ROOT, TERMINAL, Tree, ticket
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
@@ -35,6 +35,7 @@ class Ballot(NamedTuple):
     validated: bool
     spend_all: bool
     reset: bool
+    finite: bool  # is there a horizon?
 
 
 def make_ballot(schedule: Schedule) -> Ballot:
@@ -57,6 +58,7 @@ def make_ballot(schedule: Schedule) -> Ballot:
         validated=schedule.validated,
         spend_all=schedule.spend_all,
         reset=schedule.access is Access.RESET,
+        finite=schedule.horizon is not None,
     )
 
 
@@ -113,17 +115,20 @@ def find_candidates(
     tree, ballot = borrowed(tree), borrowed(ballot)
     size = tree.size[0]
     if len(worth) > 0:
-        candidates_by_worth(tree, ballot, worth, tie_seed)
+        leaf_candidates(tree, ballot, worth, 0.0, tie_seed)
         return 0.0
+    ended = 0
     if np.isnan(floor):
         floor = np.inf
-        ended = 0
         for node in range(1, size):
             if tree.pulls[node] > 0:
                 floor = min(floor, tree.reward[node])
                 ended |= tree.flags[node] & TERMINAL
         if ended:
             floor = min(least_rate(tree, ballot), 0.0)
+    if ended and ballot.finite:
+        leaf_candidates(tree, ballot, worth, floor, tie_seed)
+        return floor
     set_values(tree, ballot, floor)
     candidates, best, tickets = ballot.candidates, ballot.weights, ballot.tickets
     for p in range(len(candidates)):
@@ -150,32 +155,29 @@ def find_candidates(
 
 
 @jit
-def candidates_by_worth(tree: Tree, ballot: Ballot, worth: Floats, tie_seed: int) -> None:
-    """For each p the best node of index ≥ p, by û and what the model says that its end is worth.
+def leaf_candidates(tree: Tree, ballot: Ballot, worth: Floats, floor: float, tie_seed: int) -> None:
+    """For each p the best node of index ≥ p that was not opened; of any index if there is none.
 
-    What follows an opened node is known better than that: it is a candidate only for those p for
-    which no child has an index ≥ p.
+    What follows an opened node was seen. A guess of it, by the model or by the floor, may be
+    better than all of that, and then no number of calls would correct it.
     """
     size = tree.size[0]
-    set_values(tree, ballot, 0.0)
-    opened_at = np.full(size, -1, np.int64)
-    for node in range(1, size):
-        if tree.pulls[node] > 0:
-            opened_at[tree.parent[node]] = tree.p_index[node]
+    set_values(tree, ballot, floor)
     for p in range(len(ballot.candidates)):
         best, most = ROOT, -np.inf
         for node in range(1, size):
-            if tree.p_index[node] < p or opened_at[node] >= p or tree.pulls[node] == 0:
+            if tree.p_index[node] < p or tree.flags[node] & OPENED or tree.pulls[node] == 0:
                 continue
-            weight = ballot.power[tree.depth[node] - 1] * ballot.gamma
-            value = tree.value[node] + weight * worth[node]
+            value = tree.value[node]
+            if len(worth) > 0:
+                value += ballot.power[tree.depth[node] - 1] * ballot.gamma * worth[node]
             if (
                 best == ROOT
                 or value > most
                 or (value == most and ticket(tie_seed, node) > ticket(tie_seed, best))
             ):
                 best, most = node, value
-        ballot.candidates[p] = best
+        ballot.candidates[p] = best if best != ROOT else ballot.candidates[0]
 
 
 @jitable
