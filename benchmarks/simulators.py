@@ -67,7 +67,7 @@ ROWS = (
         goal="upright for the last 12 decisions"),
     Row("highway-fast-v0", 0.9, 50, 30, 0, 1, 200, seeds=5, goal="no crash"),
     Row("ALE/Asterix-v5", 0.95, 200, 120, 0, 150, 600, seeds=5,
-        options={"repeat": 4, "repeat_action_probability": 0.0}, goal="score"),
+        options={"repeat": 4, "repeat_action_probability": 0.0, "lives": "ignore"}, goal="score"),
     Row("Acrobot-v1", 0.95, 1_000, 50, -4, 0, options={"repeat": 4}, goal="tip above the line",
         silent=True),
     Row("MountainCar-v0", 0.95, 1_000, 50, -4, 0, options={"repeat": 4}, goal="top of the hill",
