@@ -145,6 +145,27 @@ def test_what_is_sound_is_not_refused():
             assert planner.plan(model, budget=500, seed=0).calls > 400
 
 
+def test_states_with_a_life_of_their_own_are_left_alone():
+    """They hold a generator that is used, or hold themselves."""
+    shared = np.random.default_rng(0)
+
+    class Road:
+        def __init__(self, at):
+            self.at, self.chance, self.me = at, shared, self
+
+    def step(road, action, rng):
+        shared.random()
+        return Road(road.at + action), 0.0, False
+
+    for start in (Road(0), {"road": Road(0)}):
+        model = pp.FunctionModel(
+            step if isinstance(start, Road) else lambda s, a, r: (s, shared.random(), False),
+            2,
+            start,
+        )
+        assert pp.PlaTyPOOS(0.9).plan(model, budget=300, seed=0).calls == 300
+
+
 def test_a_state_that_changes_later_is_noticed():
     """Only the action 1 in a state that is reached after some steps changes the root's list."""
     shared = [0]

@@ -19,6 +19,8 @@ COMPARED = 8
 """Repeated calls of a plan whose results are compared at the start…"""
 GLANCE = 2
 """…and each time that the number of calls has doubled."""
+DEEPEST = 6
+"""Objects within objects that are looked into."""
 GUARDED = 2
 """First calls of a plan whose state is compared before and after."""
 _IMMUTABLE = (type(None), bool, int, float, complex, str, bytes, np.generic)
@@ -32,8 +34,8 @@ class Watch:
         self._key: Callable[[Any], Hashable] | None = own if callable(own) else None
         # Snapshots of an environment may hold things that it goes on using: the doctor checks them.
         plain = not getattr(model, "saves_states", False)
-        self._comparable = plain and _is_comparable(state)
-        self._mutable = plain and not _is_immutable(state)
+        self._comparable = plain and _is_data(state, own_equality=True)
+        self._mutable = plain and not _is_immutable(state) and _is_data(state)
         self._left, self._next_glance, self._next_look = COMPARED, 128, 1
         self._samples: list[tuple[Any, bytes]] = []
         """States and their digests, to see later whether they are still the same."""
@@ -157,14 +159,27 @@ def _is_immutable(state: Any) -> bool:
     return isinstance(state, _IMMUTABLE)
 
 
-def _is_comparable(state: Any) -> bool:
-    """Whether ``same`` tells two such states apart by what is in them."""
-    if isinstance(state, dict):
-        return all(_is_comparable(item) for item in state.values())
-    if isinstance(state, list | tuple | set | frozenset):
-        return all(_is_comparable(item) for item in state)
-    if isinstance(state, np.ndarray):
-        return not state.dtype.hasobject
-    if isinstance(state, _IMMUTABLE):
+def _is_data(value: Any, depth: int = 0, *, own_equality: bool = False) -> bool:
+    """Whether a state is made of numbers, texts and arrays, in containers and plain objects.
+
+    What else there is in it may change for reasons of its own: a generator, a window, a simulator.
+    With ``own_equality``, objects must say themselves when they are equal.
+    """
+    if depth > DEEPEST:
+        return False
+    if isinstance(value, _IMMUTABLE):
         return True
-    return any("__eq__" in vars(c) for c in type(state).__mro__[:-1])
+    if isinstance(value, np.ndarray):
+        return not value.dtype.hasobject
+    items: Any
+    if isinstance(value, dict):
+        items = value.values()
+    elif isinstance(value, list | tuple | set | frozenset):
+        items = value
+    elif own_equality and not any("__eq__" in vars(c) for c in type(value).__mro__[:-1]):
+        return False
+    elif hasattr(value, "__dict__"):
+        items = vars(value).values()
+    else:
+        return False
+    return all(_is_data(item, depth + 1, own_equality=own_equality) for item in items)

@@ -99,7 +99,7 @@ def drawer(capacity: int, num_actions: int, discount: float, compiled: bool) -> 
 
 @lru_cache(64)
 def tree_round(
-    calls: int, num_actions: int, discount: float, hurry: bool, horizon: int | None
+    calls: int, num_actions: int, discount: float, hurry: bool, horizon: int | None = None
 ) -> int:
     """The published planner's h_max for so many calls, at least 1. In a hurry about that."""
     if hurry and calls > QUICKLY:
