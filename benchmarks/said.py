@@ -112,7 +112,7 @@ class Blind:
     def compares(self, _: int) -> bool:
         return False
 
-    def guard(self, step: Any, _: int) -> Any:
+    def guard(self, step: Any, *_: int) -> Any:
         return step
 
 

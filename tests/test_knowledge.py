@@ -145,6 +145,22 @@ def test_what_is_said_must_be_numbers():
         pp.FunctionModel(step, 2, 0, value=3)
 
 
+def test_array_models_are_not_asked_about_ends():
+    """Nor about no states at all."""
+
+    def value(states):
+        assert len(states) > 0
+        assert (states < 5).all()
+        return np.zeros(len(states))
+
+    def step(states, actions, rng):
+        return states + 1, actions * 1.0, states >= 4
+
+    model = pp.ArrayModel(step, 2, np.int64(0), value=value)
+    for planner in (pp.PlaTyPOOS(0.9), pp.GraphPlaTyPOOS(0.9)):
+        assert planner.plan(model, budget=500, seed=0).action == 1
+
+
 def test_wrappers_translate_values():
     problem = pp.problems.Garnet(5, 2, seed=0)
     model = pp.FunctionModel(problem.step, 2, 0, value=lambda state: 1.0 + state)

@@ -166,6 +166,25 @@ def test_states_with_a_life_of_their_own_are_left_alone():
         assert pp.PlaTyPOOS(0.9).plan(model, budget=300, seed=0).calls == 300
 
 
+def test_states_beyond_the_first_are_looked_at_too():
+    """The first state is left alone; all others are changed."""
+
+    def step(state, action, rng):
+        after = [*state, action]
+        if state:
+            state[0] += 2
+        return after, rng.random(), False
+
+    model = pp.FunctionModel(step, 2, [], key=tuple)
+    for planner in (pp.GraphPlaTyPOOS(0.9), pp.PlaTyPOOS(0.9)):
+        # Whichever is seen first: the change itself, or that the same step now leads elsewhere.
+        seen = "changed the state it was given|the same step led to"
+        with pytest.raises(pp.DynamicsError, match=seen) as caught:
+            planner.plan(model, budget=2_000, seed=0)
+        assert caught.value.state != []
+        assert caught.value.action in {0, 1}
+
+
 def test_a_state_that_changes_later_is_noticed():
     """Only the action 1 in a state that is reached after some steps changes the root's list."""
     shared = [0]

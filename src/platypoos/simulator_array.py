@@ -69,9 +69,10 @@ class ArraySimulator(Simulator):
                 self._watch.compare(states[i], action, expected, after[i])
         if self._advisor.valued:
             new = nodes[fresh]
-            worth = self._values(self.states[new])
             over = (tree.flags[new] & TERMINAL != 0) | (tree.depth[new] >= self.horizon)
-            self.advice.worth[new] = np.where(over, 0.0, worth)
+            self.advice.worth[new[over]] = 0.0
+            if not over.all():
+                self.advice.worth[new[~over]] = self._values(self.states[new[~over]])
 
     def ask_legal(self, nodes: Nodes) -> None:
         """Ask about all new states at once; see :func:`platypoos.simulator.ask_legal`."""

@@ -104,7 +104,7 @@ def work(token: str, payload: bytes, states: list[Any], chunk: Chunk) -> list[li
                     if terminated:
                         break
                 if watch.looks_at_states and len(results) == 1:
-                    watch.look_back(1, unit.actions[0])
+                    watch.look_back(1, action=unit.actions[0])
             except DynamicsError as error:
                 steps[-1:] = [_portable(error)]
                 return results

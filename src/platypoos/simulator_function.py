@@ -66,10 +66,10 @@ class FunctionSimulator(Simulator):
     def _sample(self, tree: Tree, nodes: Nodes, repeats: Nodes, *, watch: bool) -> None:
         """Take the samples of a request; if ``watch``, compare the first that are repeated."""
         states = self.states
-        step = self._watch.guard(self._step, self.calls)
         rng, turn = self._streams.rng, self._streams.turn
         counts = repeats.tolist()
         total = sum(counts)
+        step = self._watch.guard(self._step, self.calls, total)
         numbers = nodes.tolist()
         # Nodes come in increasing order, mostly as one stretch: a slice is faster to read.
         stretch = numbers[-1] - numbers[0] == len(numbers) - 1

@@ -21,8 +21,9 @@ GLANCE = 2
 """…and each time that the number of calls has doubled."""
 DEEPEST = 6
 """Objects within objects that are looked into."""
-GUARDED = 2
-"""First calls of a plan whose state is compared before and after."""
+GUARDED, SMALL = 2, 64
+"""Calls whose state is compared before and after: the first of a plan, and of a request of at most
+so many calls each time that the number of calls has grown to four times that of the last look."""
 _IMMUTABLE = (type(None), bool, int, float, complex, str, bytes, np.generic)
 
 
@@ -36,7 +37,8 @@ class Watch:
         plain = not getattr(model, "saves_states", False)
         self._comparable = plain and _is_data(state, own_equality=True)
         self._mutable = plain and not _is_immutable(state) and _is_data(state)
-        self._left, self._next_glance, self._next_look = COMPARED, 128, 1
+        self._left, self._next_glance = COMPARED, 128
+        self._next_look, self._next_guard = 1, 0
         self._samples: list[tuple[Any, bytes]] = []
         """States and their digests, to see later whether they are still the same."""
         if self._mutable:
@@ -54,10 +56,11 @@ class Watch:
         """Whether states can be changed at all."""
         return self._mutable
 
-    def guard(self, step: Callable[..., Any], calls: int) -> Callable[..., Any]:
-        """The step, or at the start of a plan one that sees whether it changes its states."""
-        if not self._mutable or calls > 0:
+    def guard(self, step: Callable[..., Any], calls: int, request: int) -> Callable[..., Any]:
+        """The step, or now and then one that sees whether it changes the states it is given."""
+        if not self._mutable or calls < self._next_guard or (calls > 0 and request > SMALL):
             return step
+        self._next_guard = 4 * calls + 1
         left = GUARDED
 
         def watched(state: Any, action: int, rng: np.random.Generator) -> Any:
@@ -74,7 +77,7 @@ class Watch:
         return watched
 
     def look_back(self, calls: int, action: int | None = None) -> None:
-        """Raise an error if a state that was kept is no longer what it was.
+        """Raise an error if the plan's first state is no longer what it was.
 
         It is looked at when the number of calls has grown to four times that of the last look.
         ``action`` is the one that must have changed it, if there was only one.
@@ -112,9 +115,7 @@ class Watch:
 
     def _remember(self, state: Any) -> None:
         before = digest(state)
-        if before is None:
-            self._mutable = False
-        else:
+        if before is not None:
             self._samples.append((state, before))
 
 
