@@ -24,17 +24,24 @@ CONTENDERS = {
     "olop": partial(pp.OLOP, reward_max=1.0, noise=0.1),
     "kl-olop": partial(pp.KLOLOP, reward_max=1.0),
     "uct": partial(pp.UCT, scale=1.0, horizon=20),
+    "uct-auto": partial(pp.UCT, scale="auto", horizon=20),
     "polynomial-uct": partial(pp.PolynomialUCT, scale=1.0, horizon=20),
     "brue": partial(pp.BRUE, horizon=20),
     "hoo": partial(pp.HOO, reward_max=1.0),
     "soo": pp.SOO,
     "stosoo": partial(pp.StoSOO, noise=1.0),
     "sequential-halving": partial(pp.SequentialHalving, horizon=20),
+    "gumbel-mcts": pp.GumbelMCTS,
     "op-mdp": partial(pp.OPMDP, reward_max=1.0),
     "bai-mcts": partial(pp.BAIMCTS, reward_max=1.0, depth=20),
     "bai-mcts-lucb": partial(pp.BAIMCTS, reward_max=1.0, depth=20, rule="lucb"),
     "trailblazer": partial(pp.TrailBlazer, reward_max=1.0, epsilon=0.5),
     "stop": partial(pp.StOP, reward_max=1.0, epsilon=0.5),
+    "sequence-search": pp.SequenceSearch,
+    "cem": pp.CEM,
+    "random-shooting": pp.RandomShooting,
+    "iw": pp.IW,
+    "rollout-iw": pp.RolloutIW,
     "one-step": pp.OneStep,
     "random": pp.Random,
 }
@@ -46,6 +53,17 @@ PLANNERS: dict[str, Callable[[float], pp.Planner]] = {
 """Every planner, made from a discount; the ranges they are told fit rewards in [0, 1]."""
 THINKING = {name: make for name, make in PLANNERS.items() if name != "random"}
 """Those that make calls."""
+NARROW = {"iw", "rollout-iw"}
+"""Those that drop states which show nothing new, and so may never find the best action."""
+
+
+def can_use(planner: Any, access: pp.Access | str) -> bool:
+    """Whether a planner (or its name, or what makes it) can do with an access; others can."""
+    made = PLANNERS.get(planner) if isinstance(planner, str) else planner
+    kind = made.func if isinstance(made, partial) else made
+    allowed: Any = getattr(kind, "access", ())
+    restore_only = isinstance(allowed, tuple) and allowed == (pp.Access.RESTORE,)
+    return not restore_only or pp.Access(access) is pp.Access.RESTORE
 
 
 class RandomTree:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from random_trees import CONTENDERS, PLANNERS, Counted
+from random_trees import CONTENDERS, PLANNERS, Counted, can_use
 
 import platypoos as pp
 
@@ -33,6 +33,8 @@ def random_case(seed):
         noise=float(rng.choice([0.0, 1.0])),
         num_terminal=int(rng.choice([0, 1, num_states // 2])) if num_states > 2 else 0,
     )
+    if not can_use(name, access):
+        access = "restore"
     return Counted(problem, kind), EVERY[name](discount), access, max(budget, num_actions)
 
 

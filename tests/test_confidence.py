@@ -103,7 +103,8 @@ CONSISTENT = {
 
 @pytest.mark.parametrize("name", CONSISTENT)
 def test_the_optimal_action_of_50_garnets(name):
-    assert set(CONSISTENT) | {"one-step", "random"} >= set(pp.planners.available())
+    floor = {"one-step", "random", "iw", "rollout-iw"}
+    assert set(CONSISTENT) | floor >= set(pp.planners.available())
     planner, budget = CONSISTENT[name]
     for seed in range(50):
         problem = pp.problems.Garnet(3, 2, seed=seed)

@@ -99,6 +99,30 @@ def browser(tmp_path):
     driver.quit()
 
 
+def test_the_arena_in_a_browser(browser, tmp_path):
+    command = ["arena", "--family", "loops", "traps", "--planner", "one-step", "uniform",
+               "--seeds", "12", "--workers", "1", "--quiet", "--out", str(tmp_path)]  # fmt: skip
+    subprocess.run([sys.executable, "-m", "platypoos.cli", *command], check=True)
+    browser.get((tmp_path / "report.html").as_uri())
+    assert browser.get_log("browser") == []
+    titles = [t.text for t in browser.find_elements("css selector", "h2")]
+    assert titles[:2] == [
+        "Scores, all problems",
+        "Where planners are significantly worse than others",
+    ]
+    rows = browser.find_elements("css selector", "table")[0].find_elements("css selector", "tr")
+    assert rows[0].text.split() == ["planner", "all", "traps", "loops"]
+    assert {row.text.split()[0] for row in rows[1:]} == {"OneStep", "Uniform", "Random"}
+    assert len(browser.find_elements("css selector", "#profile .scatterlayer .trace")) == 3
+    # Random actions are significantly worse on some problem; the list opens by a click.
+    lists = browser.find_elements("css selector", "details.worse")
+    opened = next(one for one in lists if one.text == "Random")
+    browser.execute_script("arguments[0].scrollIntoView()", opened)
+    opened.find_element("css selector", "summary").click()
+    assert "traps/one-off-tree, N = 1,000 Uniform" in opened.text
+    assert (tmp_path / "figure.png").stat().st_size > 10_000
+
+
 def test_the_page_in_a_browser(quick, browser, tmp_path):
     browser.get((quick / "report.html").as_uri())
     figures = browser.find_elements("css selector", ".figure")

@@ -49,6 +49,14 @@ def kept(advice: Advice, nodes: NDArray[np.int64], capacity: int) -> Advice:
     return larger
 
 
+def adopt_advice(advice: Advice, other: Advice, nodes: NDArray[np.int64]) -> None:
+    """Let the first nodes have what was said of these nodes of another tree."""
+    if len(advice.legal):
+        advice.legal[: len(nodes)] = other.legal[nodes]
+    if len(advice.worth):
+        advice.worth[: len(nodes)] = other.worth[nodes]
+
+
 @jitable
 def is_legal(legal: NDArray[np.uint8], node: int, action: int) -> bool:
     """Whether an action may be taken after a node, as far as is known."""

@@ -76,9 +76,23 @@ def _evaluate_compiled(sim: Any, tree: Any, nodes: Any, repeats: Any) -> Any:  #
 
 
 @overload(play)
-def _play_compiled(sim: Any, tree: Any, path: Any, rewards: Any) -> Any:  # noqa: ARG001
-    def implementation(sim: Any, tree: Any, path: Any, rewards: Any) -> Any:
-        return play_path(sim, tree, path, rewards)
+def _play_compiled(
+    sim: Any,  # noqa: ARG001
+    tree: Any,  # noqa: ARG001
+    path: Any,  # noqa: ARG001
+    rewards: Any,  # noqa: ARG001
+    start: Any = 0,  # noqa: ARG001
+    roll_out: Any = True,  # noqa: ARG001, FBT002
+) -> Any:
+    def implementation(
+        sim: Any,
+        tree: Any,
+        path: Any,
+        rewards: Any,
+        start: Any = 0,
+        roll_out: Any = True,  # noqa: FBT002
+    ) -> Any:
+        return play_path(sim, tree, path, rewards, start, roll_out)
 
     return implementation
 
@@ -266,12 +280,14 @@ def choose_again(sim: Machine, row: int, planned: Any, known: bool) -> Any:
 
 
 @inlined
-def play_path(sim: Machine, tree: Tree, path: Nodes, rewards: Floats) -> int:
+def play_path(
+    sim: Machine, tree: Tree, path: Nodes, rewards: Floats, start: int, roll_out: bool
+) -> int:
     """Walk along the nodes of a path, a call each; see ``simulator.play``."""
     sim, tree = borrowed(sim), borrowed(tree)
     ledger = sim.ledger
     length = len(path)
-    if ledger[CALLS] + length > ledger[BUDGET]:
+    if ledger[CALLS] + length - start > ledger[BUDGET]:
         ledger[STATUS] = OVER_BUDGET
         return -1
     reset = len(sim.path) > 0
@@ -280,10 +296,17 @@ def play_path(sim: Machine, tree: Tree, path: Nodes, rewards: Floats) -> int:
     got = length  # nodes with a sample
     rolling_out = False
     last_row = len(sim.legal) - 1
-    mask = sim.legal[ROOT if has_masks(sim) else 0 : 1 if has_masks(sim) else 0].reshape(-1)
-    over = False
-    reached = ROOT
-    for t in range(length):
+    for t in range(start):
+        rewards[t] = tree.reward[path[t]]
+    reached = int(path[start - 1]) if start > 0 else ROOT
+    over = tree.flags[reached] & TERMINAL != 0
+    if has_masks(sim) and start < length and sim.legal[reached, 0] == UNASKED:
+        write_mask(sim, reached, sim.legal[reached])
+        if ledger[STATUS] != FINE:
+            return -1
+    row = reached if has_masks(sim) else 0
+    mask = sim.legal[row : row + 1 if has_masks(sim) else 0].reshape(-1)
+    for t in range(start, length):
         node = path[t]
         pulls = tree.pulls[node]
         here = (ROOT if t == 0 else 1 + (t & 1)) if reset else int(tree.parent[node])
@@ -312,7 +335,7 @@ def play_path(sim: Machine, tree: Tree, path: Nodes, rewards: Floats) -> int:
             return -1
         known_end = tree.flags[node] & TERMINAL != 0
         if pulls == 0:
-            rolling_out = True
+            rolling_out = roll_out
             if ended:
                 tree.flags[node] |= TERMINAL
             tree.reward[node] = reward
@@ -353,7 +376,7 @@ def play_path(sim: Machine, tree: Tree, path: Nodes, rewards: Floats) -> int:
             if ledger[STATUS] != FINE:
                 return -1
     rewards[length] = 0.0
-    if not over and tree.depth[path[length - 1]] < ledger[HORIZON]:
+    if not over and length > 0 and tree.depth[path[length - 1]] < ledger[HORIZON]:
         rewards[length] = value_of(sim, reached)
         if ledger[STATUS] != FINE:
             return -1

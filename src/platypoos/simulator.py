@@ -18,6 +18,7 @@ from platypoos.advice import (
     Advice,
     Advisor,
     Mask,
+    adopt_advice,
     draw_seed,
     kept,
     make_advice,
@@ -87,17 +88,28 @@ def evaluate(sim: Any, tree: Tree, nodes: Nodes, repeats: Nodes) -> bool:
     return True
 
 
-def play(sim: Any, tree: Tree, path: Nodes, rewards: Floats) -> int:
+def play(
+    sim: Any,
+    tree: Tree,
+    path: Nodes,
+    rewards: Floats,
+    start: int = 0,
+    roll_out: bool = True,  # noqa: FBT002  compiled planners pass it by position
+) -> int:
     """Walk from the root along the nodes of ``path``, a call each; every sample goes into the tree.
 
     ``rewards`` receives the samples of this walk, and behind them what the model says that the
-    last state is worth (0 if it says nothing). Nodes that are new get the actions that are legal
-    in the states that come about, and below the first new one those of the model's policy.
+    last state is worth (0 if it says nothing). The first ``start`` nodes must be known: the walk
+    begins at the stored state behind them, and their mean rewards take the place of samples. By
+    RESET there are no stored states, and ``start`` must be 0.
+
+    Nodes that are new get the actions that are legal in the states that come about, and below the
+    first new one those of the model's policy (not without ``roll_out``).
     Returns how many nodes of the path have got a sample: all of them, unless the episode ends on
     the way (then the nodes behind are new ones). Inside compiled planners it returns -1 when the
     model failed.
     """
-    return int(sim.play(tree, path, rewards))
+    return int(sim.play(tree, path, rewards, start, roll_out))
 
 
 def ask_legal(sim: Any, nodes: Nodes) -> bool:
@@ -175,8 +187,14 @@ class Simulator(ABC):
         except ModelError as error:
             raise self._kept(error) from error.__cause__
 
-    def play(self, tree: Tree, path: Nodes, rewards: Floats) -> int:
+    def play(self, tree: Tree, path: Nodes, rewards: Floats, start: int, roll_out: bool) -> int:
         """Make the walk; see :func:`play`."""
+        rewards[:start] = tree.reward[path[:start]]
+        here = int(path[start - 1]) if start else ROOT
+        return start + self._play_on(tree, here, path[start:], rewards[start:], roll_out)
+
+    def _play_on(self, tree: Tree, here: int, path: Nodes, rewards: Floats, roll_out: bool) -> int:
+        """Make a walk from the state after the node ``here``."""
         length = len(path)
         self._admit(length)
         self._streams.begin(1, length)
@@ -189,10 +207,14 @@ class Simulator(ABC):
         pulled = tree.pulls[path].tolist()
         flags = tree.flags[path].tolist()
         samples: list[float] = []
-        state = self.root_state
-        mask: Mask | None = legal[ROOT] if advisor.masked else None
+        state = self.states[here] if here else self.root_state
+        mask: Mask | None = None
         rolling_out = ended = False
         try:
+            if advisor.masked and length:
+                if legal[here, 0] == UNASKED:
+                    legal[here] = advisor.mask(state)
+                mask = legal[here]
             for node, planned, pulls, flag in zip(nodes, actions, pulled, flags, strict=True):
                 action = planned
                 if mask is not None or (rolling_out and advisor.guided):
@@ -204,7 +226,7 @@ class Simulator(ABC):
                     raise located(not_deterministic(before, action), before, action)
                 samples.append(reward)
                 if not pulls:
-                    rolling_out = True
+                    rolling_out = roll_out
                     tree.flags[node] = flag | TERMINAL if ended else flag
                     if restore:
                         self.states[node] = state
@@ -224,7 +246,9 @@ class Simulator(ABC):
                     mask = legal[node] if restore or not pulls else advisor.mask(state)
             if self._watch.looks_at_states:
                 self._watch.look_back(self.calls)
-            rest = 0.0 if ended else self._value_after(tree, nodes[-1], state)
+            rest = 0.0
+            if not ended and not tree.flags[here] & TERMINAL:
+                rest = self._value_after(tree, nodes[-1] if nodes else here, state)
         except ModelError as error:
             rest = 0.0
             raise self._kept(located(error)) from error.__cause__
@@ -294,6 +318,15 @@ class Simulator(ABC):
         """Go on with a tree that has these nodes only, in this order."""
         self.tree = tree
         self.advice = kept(self.advice, nodes, len(tree.parent))
+
+    def adopt(self, other: Simulator, nodes: Nodes) -> None:
+        """Let the first nodes have the states of these nodes of another ledger, in this order."""
+        self.states[: len(nodes)] = other.states_of(nodes)
+        adopt_advice(self.advice, other.advice, nodes)
+
+    def states_of(self, nodes: Nodes) -> Any:
+        """The states that are stored for some nodes."""
+        return [self.states[node] for node in nodes.tolist()]
 
     @cached_property
     def state_bytes(self) -> int:

@@ -41,6 +41,10 @@ class ArraySimulator(Simulator):
         super().keep(nodes, tree)
         self.states = states
 
+    def states_of(self, nodes: Nodes) -> NDArray[Any]:
+        """The states that are stored for some nodes."""
+        return self.states[nodes]  # type: ignore[no-any-return]
+
     def _query(self, tree: Tree, nodes: Nodes, repeats: Nodes) -> None:
         items = np.repeat(np.arange(len(nodes)), repeats)
         self._admit(len(items))

@@ -10,7 +10,15 @@ from numba import int64, typeof
 from numba.core.errors import NumbaError
 
 from platypoos._jit import entry_point, jit, jit_uncached, with_fast_kernels
-from platypoos.advice import NO_HORIZON, Advice, draw_seed, kept, make_advice, no_legal_action
+from platypoos.advice import (
+    NO_HORIZON,
+    Advice,
+    adopt_advice,
+    draw_seed,
+    kept,
+    make_advice,
+    no_legal_action,
+)
 from platypoos.blame import bad_reward, explained, located, not_deterministic, unlike_before
 from platypoos.checks import check_state
 from platypoos.errors import BudgetExceeded, InvalidArgument, ModelError, PlatypoosError
@@ -120,6 +128,15 @@ class CompiledSimulator:
         self.tree = tree
         advice = kept(self.advice, nodes, len(tree.parent) + SPARE)
         self.machine = self.machine._replace(states=states, **advice._asdict())
+
+    def adopt(self, other: CompiledSimulator, nodes: Nodes) -> None:
+        """Let the first nodes have the states of these nodes of another ledger, in this order."""
+        self.machine.states[: len(nodes)] = other.states_of(nodes)
+        adopt_advice(self.advice, other.advice, nodes)
+
+    def states_of(self, nodes: Nodes) -> Any:
+        """The states that are stored for some nodes."""
+        return self.machine.states[nodes]
 
     @property
     def state_bytes(self) -> int:

@@ -91,12 +91,13 @@ class Watch:
 
     def compare(self, state: Any, action: int, expected: Any, got: Any) -> bool:
         """Raise an error if a step leads elsewhere than before; else, whether to compare again."""
-        if self._differ(expected, got):
+        if self.differ(expected, got):
             raise unlike_before(state, action, expected, got)
         self._left -= 1
         return self._left > 0
 
-    def _differ(self, one: Any, other: Any) -> bool:
+    def differ(self, one: Any, other: Any) -> bool:
+        """Whether two states are different, as far as one can tell."""
         if isinstance(one, np.ndarray) and isinstance(other, np.ndarray):
             if one.tobytes() == other.tobytes():
                 return False

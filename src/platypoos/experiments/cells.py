@@ -2,67 +2,93 @@
 
 from __future__ import annotations
 
+import pickle
 import time
 import traceback
+from collections import OrderedDict
 from typing import Any
 
 import numpy as np
 
 from platypoos.control import control
-from platypoos.experiments.spec import Cell, canonical
+from platypoos.experiments.spec import NO_MAKERS, Cell, Makers, canonical
 from platypoos.problems import Problem
 
 Row = dict[str, Any]
+KEPT = 64
+"""So many problems are kept for the next cells."""
 
 
-def run_cells(cells: list[Cell]) -> list[Row]:
-    """Run some cells; one that fails gives a row with its traceback."""
-    return [_run_or_fail(cell) for cell in cells]
+def run_cells(cells: list[Cell], makers: bytes = b"") -> list[Row]:
+    """Run some cells; one that fails gives a row with its traceback.
 
-
-def _run_or_fail(cell: Cell) -> Row:
+    ``makers`` is the pickled form of what makes problems that are not ours.
+    """
     try:
-        return {"key": cell.key, "status": "done", **run_cell(cell)}
+        made: Makers = pickle.loads(makers) if makers else NO_MAKERS  # noqa: S301  our own bytes
+    except Exception:  # noqa: BLE001  recorded: say, the module is not there in this process
+        reason = traceback.format_exc()
+        return [{"key": cell.key, "status": "failed", "error": reason} for cell in cells]
+    return [_run_or_fail(cell, made) for cell in cells]
+
+
+def _run_or_fail(cell: Cell, makers: Makers) -> Row:
+    try:
+        return {"key": cell.key, "status": "done", **run_cell(cell, makers)}
     except Exception:  # noqa: BLE001  recorded; the other cells go on
         return {"key": cell.key, "status": "failed", "error": traceback.format_exc()}
 
 
-def run_cell(cell: Cell) -> Row:
+def run_cell(cell: Cell, makers: Makers = NO_MAKERS) -> Row:
     """Control a problem, and measure.
 
-    ``received`` is the discounted return with its noise, ``expected`` that of the mean rewards
-    of the same actions, ``regret`` what the first action costs: max Q* − Q*(action). The last
-    two are known for our own problems only; else ``expected`` is what was received.
+    ``received`` is the discounted return with its noise, ``total`` the sum of the rewards,
+    ``expected`` the discounted return of the mean rewards of the same actions, ``regret`` what the
+    first action costs: max Q* − Q*(action). The last two are known for our own problems only; else
+    ``expected`` is what was received.
     """
-    problem, model = _models(cell)
+    problem, model = _models(cell, makers)
     planner = cell.make_planner()
     rng = np.random.default_rng(cell.seeds())
     start = time.perf_counter()
     episode = control(
-        model, planner, budget=cell.budget, steps=cell.steps, seed=rng, access=cell.access
+        model,
+        planner,
+        budget=cell.calls,
+        steps=cell.steps,
+        seed=rng,
+        access=cell.access,
+        horizon=cell.horizon,
     )
     seconds = time.perf_counter() - start
     row: Row = {
         "received": episode.discounted_return,
         "expected": episode.discounted_return,
+        "total": float(sum(episode.rewards)),
         "calls": episode.calls,
         "seconds": seconds,
     }
     if isinstance(problem, Problem):
-        values = problem.action_values(problem.initial_state, cell.discount)
-        row["expected"] = problem.expected_return(episode.actions, cell.discount)
+        if cell.access == "restore":  # by random dynamics the same actions may lead elsewhere
+            row["expected"] = problem.expected_return(episode.actions, cell.discount)
+        if cell.horizon is None:
+            values = problem.action_values(problem.initial_state, cell.discount)
+        else:
+            values = problem.finite_values(problem.initial_state, cell.discount, cell.horizon)
         row["regret"] = float(values.max() - values[episode.actions[0]])
     return row
 
 
-_KEPT: dict[str, tuple[Any, Any]] = {}
+_KEPT: OrderedDict[str, tuple[Any, Any]] = OrderedDict()
 
 
-def _models(cell: Cell) -> tuple[Any, Any]:
+def _models(cell: Cell, makers: Makers) -> tuple[Any, Any]:
     """The problem, and the form of it to plan with; kept, as the next cell has it too."""
     place = canonical(cell.problem.as_data())
-    if place not in _KEPT:
-        problem = cell.make_problem()
-        compiled = problem.compiled() if isinstance(problem, Problem) else problem
-        _KEPT[place] = problem, compiled
+    if place not in _KEPT or cell.problem.name in makers:
+        problem = cell.make_problem(makers)
+        compiled = getattr(problem, "compiled", None)
+        _KEPT[place] = problem, compiled() if callable(compiled) else problem
+        if len(_KEPT) > KEPT:
+            _KEPT.popitem(last=False)
     return _KEPT[place]

@@ -7,18 +7,31 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from platypoos.control import DEFAULT_DISCOUNT
 from platypoos.errors import InvalidArgument
+from platypoos.experiments.arena.commands import add_command
+from platypoos.experiments.own import choice_of, is_own, load_own, own_block
 from platypoos.experiments.paper import paper
 from platypoos.experiments.report import write_report
 from platypoos.experiments.runner import run
-from platypoos.experiments.spec import MEASURES, Block, Choice, Experiment, load
+from platypoos.experiments.spec import (
+    MEASURES,
+    NO_MAKERS,
+    Block,
+    Choice,
+    Experiment,
+    Makers,
+    load,
+)
 from platypoos.experiments.store import Store
-from platypoos.options import parsed, whole
+from platypoos.options import whole
 
 COMPARE_EXAMPLES = """\
 examples:
   platypoos compare --problem switch-chain:noise=10 --planner platypoos \\
       --planner olop:reward_max=130,noise=10 --budget 300 1000 3000 --seeds 20
+  platypoos compare --problem my_module:make_model --planner graph sequence-search \\
+      --measure total
   platypoos compare --file grid.toml --out out/grid
 
 a file:
@@ -58,7 +71,14 @@ def add_commands(commands: Any) -> None:
         formatter_class=raw,
     )
     two.add_argument("--file", type=Path, help="the grid as a TOML file, instead of the options")
-    two.add_argument("--problem", nargs="+", action="extend", default=[], metavar="NAME[:K=V,…]")
+    two.add_argument(
+        "--problem",
+        nargs="+",
+        action="extend",
+        default=[],
+        metavar="NAME[:K=V,…]",
+        help="a problem and its parameters, or MODULE:FUNCTION, a function that makes your own",
+    )
     two.add_argument("--planner", nargs="+", action="extend", default=[], metavar="NAME[:K=V,…]")
     two.add_argument("--budget", nargs="+", action="extend", default=[], type=whole, metavar="N")
     two.add_argument("--seeds", type=int, help="runs of each (20)")
@@ -72,6 +92,8 @@ def add_commands(commands: Any) -> None:
     )
     _add_running(two, Path("out/compare"))
     two.set_defaults(run=_compare)
+
+    add_command(commands, _add_running)
 
     three = commands.add_parser(
         "report",
@@ -105,7 +127,7 @@ def _add_running(parser: argparse.ArgumentParser, out: Path) -> None:
     parser.add_argument("--quiet", action="store_true", help="no progress bar")
 
 
-def _execute(experiment: Experiment, args: argparse.Namespace) -> int:
+def _execute(experiment: Experiment, args: argparse.Namespace, problems: Makers = NO_MAKERS) -> int:
     if args.out.exists() and not args.out.is_dir():
         raise InvalidArgument(f"--out must be a directory, but {args.out} is a file")
     try:
@@ -117,6 +139,7 @@ def _execute(experiment: Experiment, args: argparse.Namespace) -> int:
             retry_failed=args.retry_failed,
             extend=args.extend,
             progress=not args.quiet,
+            problems=problems,
         )
     except KeyboardInterrupt:
         print(
@@ -148,26 +171,19 @@ def _compare(args: argparse.Namespace) -> int:
         if args.problem or args.planner or args.budget or settings:
             raise InvalidArgument("the grid is in the --file: pass that or its options, not both")
         return _execute(load(args.file), args)
-    block = Block(
-        title="comparison",
-        problems=tuple(choice_of(text) for text in args.problem or ["switch-chain"]),
-        planners=tuple(choice_of(text) for text in args.planner or ["platypoos"]),
-        budgets=tuple(args.budget or (100, 1_000)),
-        **settings,
-    )
-    return _execute(Experiment("comparison", (block,)), args)
-
-
-def choice_of(text: str) -> Choice:
-    """A choice from ``name:key=value,key=value``."""
-    name, _, settings = text.partition(":")
-    parameters = {}
-    for setting in filter(None, settings.split(",")):
-        key, equals, value = setting.partition("=")
-        if not equals:
-            raise InvalidArgument(f"parameters are written NAME=VALUE, got {setting!r} in {text!r}")
-        parameters[key] = parsed(value)
-    return Choice.of(name, **parameters)
+    own = {text: load_own(text) for text in args.problem if is_own(text)}
+    named = [choice_of(text) for text in args.problem if text not in own]
+    planners = tuple(choice_of(text) for text in args.planner or ["platypoos"])
+    budgets = tuple(args.budget or (100, 1_000))
+    blocks = []
+    if named or not own:
+        problems = tuple(named) or (Choice("switch-chain"),)
+        blocks.append(Block("comparison", problems, planners, budgets, **settings))
+    settings.pop("access", None)  # one's own model says so itself
+    usual = {"seeds": 20, "steps": 20, "discount": DEFAULT_DISCOUNT}
+    for name, maker in own.items():
+        blocks.append(own_block(name, maker, planners, budgets, **{**usual, **settings}))
+    return _execute(Experiment("comparison", tuple(blocks)), args, own)
 
 
 def _report(args: argparse.Namespace) -> int:

@@ -11,6 +11,8 @@ from platypoos.errors import InvalidArgument
 from platypoos.experiments.cells import Row
 from platypoos.experiments.lines import Line, across_problems, differences, lines
 from platypoos.experiments.spec import Block, Experiment
+from platypoos.experiments.standings import Standings, standings
+from platypoos.experiments.standings_page import WORSE, draw, grid, page_parts
 from platypoos.experiments.store import Store
 
 COLOURS = (
@@ -20,6 +22,7 @@ COLOURS = (
 NAMES = {
     "expected": "expected return",
     "received": "return received",
+    "total": "sum of rewards",
     "regret": "simple regret of the first action",
     "calls": "calls",
     "seconds": "seconds",
@@ -55,8 +58,26 @@ def write_report(folder: Path | str) -> list[Path]:
     finally:
         store.close()
     page = folder / "report.html"
-    page.write_text(_page(experiment, rows, facts), encoding="utf-8")
+    compared = _standings(experiment, rows)
+    page.write_text(_page(experiment, rows, facts, compared), encoding="utf-8")
+    if compared is not None and _has_families(experiment):
+        return [page, *draw(compared, folder)]
     return [page, *_pictures(experiment, rows, folder)]
+
+
+def _has_families(experiment: Experiment) -> bool:
+    """Whether problems are compared by family, and not figure by figure."""
+    return all(block.family for block in experiment.blocks)
+
+
+def _standings(experiment: Experiment, rows: dict[str, Row]) -> Standings | None:
+    """The scores of all planners, where there are several and something was run."""
+    if all(len(block.planners) == 1 for block in experiment.blocks) or not rows:
+        return None
+    try:
+        return standings(experiment, rows)
+    except InvalidArgument:
+        return None
 
 
 def _panels(experiment: Experiment, rows: dict[str, Row]) -> list[tuple[str, Block, list[Line]]]:
@@ -71,7 +92,12 @@ def _panels(experiment: Experiment, rows: dict[str, Row]) -> list[tuple[str, Blo
     return found
 
 
-def _page(experiment: Experiment, rows: dict[str, Row], facts: dict[str, str]) -> str:
+def _page(
+    experiment: Experiment,
+    rows: dict[str, Row],
+    facts: dict[str, str],
+    compared: Standings | None,
+) -> str:
     from plotly.offline import get_plotlyjs
 
     wanted = experiment.cells()
@@ -81,16 +107,11 @@ def _page(experiment: Experiment, rows: dict[str, Row], facts: dict[str, str]) -
         f"<h1>{html.escape(experiment.name)}</h1>",
         f"<p>{status.count('done')} of {len(wanted)} cells done, {failed} failed. {HOW_TO}</p>",
     ]
-    for number, (title, block, found) in enumerate(_panels(experiment, rows)):
-        parts += [
-            f"<h2>{html.escape(title)}</h2>",
-            f'<div class="figure" id="figure-{number}"></div>',
-            f"<script>Plotly.newPlot('figure-{number}', {_figure(block, found)});</script>",
-            f"<details><summary>Table</summary>{_table(found)}{_paired(block, found)}</details>",
-        ]
-    for block in experiment.blocks:
-        if len(block.problems) > 1:
-            parts.append(_across(block, rows))
+    if compared is not None and _has_families(experiment):
+        parts += page_parts(experiment, compared, COLOURS)
+    else:
+        parts += _figures(experiment, rows)
+        parts += [] if compared is None else _worse(compared)
     settings = [f"<tr><td>{k}</td><td>{html.escape(v)}</td></tr>" for k, v in sorted(facts.items())]
     specification = html.escape(json.dumps(json.loads(experiment.as_json()), indent=1))
     parts += [
@@ -108,6 +129,32 @@ def _page(experiment: Experiment, rows: dict[str, Row], facts: dict[str, str]) -
         f"<link rel='icon' href='data:,'><script>{get_plotlyjs()}</script></head>"
         f"<body>{''.join(parts)}</body></html>"
     )
+
+
+def _figures(experiment: Experiment, rows: dict[str, Row]) -> list[str]:
+    """A figure and tables for each problem."""
+    parts = []
+    for number, (title, block, found) in enumerate(_panels(experiment, rows)):
+        parts += [
+            f"<h2>{html.escape(title)}</h2>",
+            f'<div class="figure" id="figure-{number}"></div>',
+            f"<script>Plotly.newPlot('figure-{number}', {_figure(block, found)});</script>",
+            f"<details><summary>Table</summary>{_table(found)}{_paired(block, found)}</details>",
+        ]
+    return parts + [_across(block, rows) for block in experiment.blocks if len(block.problems) > 1]
+
+
+def _worse(compared: Standings) -> list[str]:
+    """Where planners are significantly worse than others."""
+    entries = [entry for found in compared.all_worse().values() for entry in found]
+    body = [
+        [entry.planner, entry.rival, str(entry.place), f"{entry.difference:+.3f}", f"{entry.p:.1g}"]
+        for entry in entries
+    ]
+    head = ["planner", "is worse than", "on", "difference of scores", "p"]
+    found = grid(head, body) if body else "<p>Nowhere.</p>"
+    title = "<h2>Where planners are significantly worse than others</h2>"
+    return [title, f"<p>{html.escape(WORSE)}</p>", found]
 
 
 def _figure(block: Block, found: list[Line]) -> str:
@@ -156,14 +203,6 @@ def _figure(block: Block, found: list[Line]) -> str:
     return f"{json.dumps(traces)}, {json.dumps(layout)}, {json.dumps(options)}"
 
 
-def _grid(header: list[str], body: list[list[str]]) -> str:
-    head = "".join(f"<th>{html.escape(cell)}</th>" for cell in header)
-    rows = "".join(
-        "<tr>" + "".join(f"<td>{html.escape(cell)}</td>" for cell in row) + "</tr>" for row in body
-    )
-    return f'<div class="scroll"><table><tr>{head}</tr>{rows}</table></div>'
-
-
 def _table(found: list[Line]) -> str:
     budgets = list(found[0].runs)
     body = []
@@ -175,7 +214,7 @@ def _table(found: list[Line]) -> str:
             text = str(intervals[n]) if runs > 1 else f"{intervals[n].mean:.4g}" if runs else "–"
             shown.append(f"{text}, {runs} run{'s' * (runs != 1)}")
         body.append([line.planner.title, *shown])
-    return _grid(["mean [95 % interval]", *(f"N = {n:,}" for n in budgets)], body)
+    return grid(["mean [95 % interval]", *(f"N = {n:,}" for n in budgets)], body)
 
 
 def _paired(block: Block, found: list[Line]) -> str:
@@ -191,7 +230,7 @@ def _paired(block: Block, found: list[Line]) -> str:
         ]
         body.append([line.planner.title, *shown])
     title = f"{reference.planner.title} minus …, paired by seed; P that a run of it is better"
-    return _grid([title, *(f"N = {n:,}" for n in budgets)], body)
+    return grid([title, *(f"N = {n:,}" for n in budgets)], body)
 
 
 def _across(block: Block, rows: dict[str, Row]) -> str:
@@ -200,10 +239,10 @@ def _across(block: Block, rows: dict[str, Row]) -> str:
         [name, *(f"{by[n]:.3f}" if n in by else "–" for n in block.budgets)]
         for name, by in means.items()
     ]
-    grid = _grid(["interquartile mean", *(f"N = {n:,}" for n in block.budgets)], body)
+    table = grid(["interquartile mean", *(f"N = {n:,}" for n in block.budgets)], body)
     return (
         f"<h2>{html.escape(block.title)}: all problems</h2><p>On each problem and budget runs are "
-        f"scaled so that the worst is 0 and the best 1.</p>{grid}"
+        f"scaled so that the worst is 0 and the best 1.</p>{table}"
     )
 
 

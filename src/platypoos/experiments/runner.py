@@ -15,8 +15,9 @@ from pathlib import Path
 from platypoos.checks import check_count
 from platypoos.errors import InvalidArgument, PlatypoosError
 from platypoos.experiments.cells import Row, run_cells
-from platypoos.experiments.spec import Cell, Experiment
+from platypoos.experiments.spec import NO_MAKERS, PROBLEMS, Cell, Experiment, Makers
 from platypoos.experiments.store import Store
+from platypoos.models.snapshots import pickled
 from platypoos.progress import progress_bar
 
 CALLS_PER_CHUNK = 2_000_000
@@ -62,6 +63,7 @@ def run(
     retry_failed: bool = False,
     extend: bool = False,
     progress: bool = True,
+    problems: Makers = NO_MAKERS,
 ) -> Summary:
     """Run the cells that have no row yet; every row is written as it comes.
 
@@ -73,11 +75,14 @@ def run(
         retry_failed: run cells again that have failed before.
         extend: go on although the directory holds another experiment.
         progress: show a progress bar.
+        problems: what makes problems that are not ours, by their names: functions without
+            arguments, or of a ``seed``, that return a model.
 
     Worker processes import the script that calls this, so call it under
     ``if __name__ == "__main__":`` there.
     """
-    experiment.check()
+    experiment.check(problems)
+    makers = sent(problems)
     if workers is not None:
         check_count("workers", workers)
     store = Store(Path(out), create=True)
@@ -94,7 +99,7 @@ def run(
         failed = calls = 0
         at = len(cells) - len(missing)
         with progress_bar(len(cells), "cell", already=at, quiet=not progress) as bar:
-            for chunk, rows in _results(missing, workers, cluster):
+            for chunk, rows in _results(missing, workers, cluster, makers):
                 store.add(chunk, rows)
                 failed += sum(row["status"] == "failed" for row in rows)
                 calls += int(sum(row.get("calls", 0) for row in rows))
@@ -120,11 +125,25 @@ def chunks(cells: list[Cell]) -> list[list[Cell]]:
 
 
 def _work(cell: Cell) -> int:
-    return cell.budget * cell.steps * (SLOW if cell.problem.name == "gymnasium" else 1)
+    compiled = hasattr(PROBLEMS.get(cell.problem.name), "compiled")
+    return cell.calls * cell.steps * (1 if compiled else SLOW)
+
+
+def sent(problems: Makers) -> bytes:
+    """What makes problems that are not ours, as workers get it."""
+    if not problems:
+        return b""
+    try:
+        return pickled(dict(problems))
+    except Exception as error:
+        raise InvalidArgument(
+            f"a problem cannot be sent to workers ({type(error).__name__}: {error}); make it by a "
+            "function at the top of a module, or install cloudpickle"
+        ) from error
 
 
 def _results(
-    cells: list[Cell], workers: int | None, cluster: str | None
+    cells: list[Cell], workers: int | None, cluster: str | None, makers: bytes
 ) -> Iterator[tuple[list[Cell], list[Row]]]:
     """Chunks and their rows, as they are done; a chunk whose worker died is sent out again."""
     waiting = chunks(cells)[::-1]
@@ -136,7 +155,7 @@ def _results(
                 while waiting or under_way:
                     while waiting and len(under_way) < 2 * width:
                         chunk = waiting.pop()
-                        under_way[executor.submit(run_cells, chunk)] = chunk
+                        under_way[executor.submit(run_cells, chunk, makers)] = chunk
                     ready, _ = wait(under_way, return_when=FIRST_COMPLETED)
                     for future in ready:
                         rows = future.result()

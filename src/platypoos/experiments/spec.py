@@ -8,10 +8,11 @@ import hashlib
 import inspect
 import json
 import tomllib
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -23,24 +24,51 @@ from platypoos.checks import (
     check_budget,
     check_count,
     check_discount,
+    check_horizon,
     check_number,
+    missing_from,
 )
 from platypoos.errors import InvalidArgument
 from platypoos.models.base import Access
 from platypoos.models.gymnasium import GymnasiumModel
 from platypoos.planners import Planner, available
 
-MEASURES = ("received", "expected", "regret", "calls", "seconds")
-"""What is measured of a cell: discounted return received, and expected of the actions taken; what
-the first action costs; calls and seconds."""
+MEASURES = ("received", "expected", "total", "regret", "calls", "seconds")
+"""What is measured of a cell: discounted return received, and expected of the actions taken; the
+sum of the rewards received; what the first action costs; calls and seconds."""
+Makers = Mapping[str, Any]
+"""Problems that are not ours: what makes each, by its name."""
 PROBLEMS: dict[str, Any] = {
     "switch-chain": problems.SwitchChain,
     "garnet": problems.Garnet,
     "grid": problems.Grid,
     "battery": problems.Battery,
     "made-to-order": problems.MadeToOrder,
+    "random-table": problems.RandomTable,
+    "random-tree": problems.RandomTree,
+    "one-off": problems.OneOff,
+    "deceptive-chain": problems.DeceptiveChain,
+    "combination-lock": problems.CombinationLock,
+    "cliff": problems.Cliff,
+    "loops": problems.Loops,
+    "maze": problems.Maze,
+    "inventory": problems.Inventory,
+    "knapsack": problems.Knapsack,
+    "travelling-salesman": problems.TravellingSalesman,
+    "job-shop": problems.JobShop,
+    "sliding-tiles": problems.SlidingTiles,
+    "pushing-boxes": problems.PushingBoxes,
+    "pendulum": problems.Pendulum,
+    "cart-pole": problems.CartPole,
+    "acrobot": problems.Acrobot,
+    "mountain-car": problems.MountainCar,
+    "pillars": problems.Pillars,
+    "lander": problems.Lander,
     "gymnasium": GymnasiumModel,
 }
+
+
+NO_MAKERS: Makers = MappingProxyType({})
 
 
 def canonical(data: Any) -> str:
@@ -69,6 +97,11 @@ class Choice:
         settings = ", ".join(f"{key}={value}" for key, value in self.parameters)
         return f"{self.name}({settings})" if settings else self.name
 
+    def having(self, **parameters: Any) -> Choice:
+        """The same with other parameters."""
+        settings = {**dict(self.parameters), **parameters}
+        return dataclasses.replace(self, parameters=tuple(sorted(settings.items())))
+
     def as_data(self) -> dict[str, Any]:
         """What it is, without its label."""
         return {"name": self.name, "parameters": dict(self.parameters)}
@@ -85,10 +118,12 @@ class Cell:
     steps: int
     discount: float
     access: str
+    horizon: int | None = None
+    frames: int = 1
 
     def as_data(self) -> dict[str, Any]:
         """All that the result depends on."""
-        return {
+        data: dict[str, Any] = {
             "problem": self.problem.as_data(),
             "planner": self.planner.as_data(),
             "budget": self.budget,
@@ -97,6 +132,16 @@ class Cell:
             "discount": self.discount,
             "access": self.access,
         }
+        if self.horizon is not None:
+            data["horizon"] = self.horizon
+        if self.frames != 1:
+            data["frames"] = self.frames
+        return data
+
+    @property
+    def calls(self) -> int:
+        """Calls for each step."""
+        return self.budget // self.frames
 
     @cached_property
     def key(self) -> str:
@@ -112,9 +157,9 @@ class Cell:
         digest = hashlib.sha256(canonical(common).encode()).digest()
         return np.random.SeedSequence(int.from_bytes(digest[:16], "little"))
 
-    def make_problem(self) -> Any:
+    def make_problem(self, makers: Makers = NO_MAKERS) -> Any:
         """The problem itself."""
-        return make(PROBLEMS, "problem", self.problem)
+        return make({**PROBLEMS, **makers}, "problem", self.problem)
 
     def make_planner(self) -> Planner:
         """The planner itself."""
@@ -165,6 +210,20 @@ class Block:
     """What figures show; the cells have all measures."""
     baseline: float = 0.0
     """What figures subtract from it."""
+    horizon: int | None = None
+    """The steps to the end of the episode that planners are told, if there is one."""
+    frames: int = 1
+    """Simulator steps of a call; budgets count simulator steps."""
+    varies: bool = False
+    """Whether each run has another instance of the problem, by its parameter ``seed``."""
+    family: str = ""
+    """Which other blocks test the same ability."""
+    random: float | None = None
+    """The measure of random actions, for scores; that of the planner ``random`` if left out…"""
+    reference: float | None = None
+    """…and of the best actions known; the best mean of all planners if left out."""
+    provenance: str = ""
+    """Where the reference is from."""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "title", str(self.title))
@@ -185,18 +244,33 @@ class Block:
 
     def cell(self, problem: Choice, planner: Choice, budget: int, seed: int) -> Cell:
         """One of them."""
-        return Cell(problem, planner, budget, seed, self.steps, self.discount, self.access)
+        if self.varies:
+            problem = problem.having(seed=seed)
+        return Cell(
+            problem,
+            planner,
+            budget,
+            seed,
+            self.steps,
+            self.discount,
+            self.access,
+            self.horizon,
+            self.frames,
+        )
 
     @property
     def sign(self) -> int:
         """1 if more of the measure is better, −1 if less is."""
-        return 1 if self.measure in {"received", "expected"} else -1
+        return 1 if self.measure in {"received", "expected", "total"} else -1
 
-    def check(self) -> None:
+    def check(self, makers: Makers = NO_MAKERS) -> None:
         """Raise if any of it cannot be run."""
         check_count("seeds", self.seeds)
         check_count("steps", self.steps)
-        check_discount(self.discount)
+        check_count("frames", self.frames)
+        if self.horizon is not None:
+            check_horizon(self.horizon)
+        check_discount(self.discount, may_be_one=self.horizon is not None)
         check_access(self.access)
         nearest(self.measure, MEASURES, "measure")
         check_number("baseline", self.baseline)
@@ -204,23 +278,23 @@ class Block:
                               ("budget", self.budgets)]:  # fmt: skip
             if not several:
                 raise InvalidArgument(f"the block {self.title!r} has no {what}")
+        for planner in self.planners:
+            self.cell(self.problems[0], planner, self.budgets[0], 0).make_planner()
         for problem in self.problems:
-            for planner in self.planners:
-                cell = self.cell(problem, planner, self.budgets[0], 0)
-                cell.make_planner()
-                model = cell.make_problem()
-                if self.measure == "regret" and not isinstance(model, problems.Problem):
-                    raise InvalidArgument(
-                        f"the regret is not known on {problem.title}; show another measure"
-                    )
-                if access_of(model) is Access.RESET and self.access != "reset":
-                    raise InvalidArgument(
-                        f"{problem.title} can only be reset: its dynamics are random; pass "
-                        "access reset"
-                    )
-                num_actions = model.num_actions
-                for budget in self.budgets:
-                    check_budget(budget, num_actions)
+            model = self.cell(problem, self.planners[0], self.budgets[0], 0).make_problem(makers)
+            missing = missing_from(model)
+            if missing:
+                raise InvalidArgument(f"{problem.title}: {missing}")
+            if self.measure == "regret" and not isinstance(model, problems.Problem):
+                raise InvalidArgument(
+                    f"the regret is not known on {problem.title}; show another measure"
+                )
+            if access_of(model) is Access.RESET and self.access != "reset":
+                raise InvalidArgument(
+                    f"{problem.title} can only be reset: its dynamics are random; pass access reset"
+                )
+            for budget in self.budgets:
+                check_budget(budget // self.frames, model.num_actions)
 
 
 @dataclass(frozen=True)
@@ -234,12 +308,12 @@ class Experiment:
         """All runs, each once, whatever blocks share it."""
         return list({cell.key: cell for block in self.blocks for cell in block.cells()}.values())
 
-    def check(self) -> None:
+    def check(self, makers: Makers = NO_MAKERS) -> None:
         """Raise if any of it cannot be run."""
         if not self.blocks:
             raise InvalidArgument(f"the experiment {self.name!r} has no blocks")
         for block in self.blocks:
-            block.check()
+            block.check(makers)
 
     def as_json(self) -> str:
         """The whole specification as text."""

@@ -18,10 +18,11 @@ from platypoos.experiments.cells import Row
 from platypoos.experiments.spec import MEASURES, Cell, Experiment, canonical
 
 FILE = "results.sqlite"
-SCHEMA = 1
+SCHEMA = 2
 COLUMNS = (
     "key", "problem", "problem_parameters", "planner", "planner_parameters", "budget", "seed",
-    "steps", "discount", "access", "status", *MEASURES, "error", "version", "finished",
+    "steps", "discount", "access", "horizon", "frames", "status", *MEASURES, "error", "version",
+    "finished",
 )  # fmt: skip
 
 
@@ -88,7 +89,8 @@ class Store:
             self.db.execute(
                 "CREATE TABLE cells (key TEXT PRIMARY KEY, problem TEXT, problem_parameters "
                 "TEXT, planner TEXT, planner_parameters TEXT, budget INTEGER, seed INTEGER, "
-                "steps INTEGER, discount REAL, access TEXT, status TEXT NOT NULL, "
+                "steps INTEGER, discount REAL, access TEXT, horizon INTEGER, frames INTEGER, "
+                "status TEXT NOT NULL, "
                 f"{measures}, error TEXT, version TEXT, finished REAL) WITHOUT ROWID"
             )
             self.set_fact("schema", str(SCHEMA))
@@ -166,6 +168,8 @@ class Store:
         for cell, row in zip(cells, rows, strict=True):
             record = {
                 **cell.as_data(),
+                "horizon": cell.horizon,
+                "frames": cell.frames,
                 "problem": cell.problem.name,
                 "problem_parameters": canonical(dict(cell.problem.parameters)),
                 "planner": cell.planner.name,

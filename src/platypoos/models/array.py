@@ -33,6 +33,8 @@ class ArrayModel:
             of shape [n, num_actions]: whether it is allowed there.
         value: ``value(states)`` returns n numbers: roughly what the states are worth.
         policy: ``policy(states)`` returns n rows of weights of the actions.
+        features: ``features(states)`` returns n rows of features, for planners that look for new
+            ones; without it they are the entries of a state.
 
     >>> import numpy as np
     >>> import platypoos as pp
@@ -53,6 +55,7 @@ class ArrayModel:
     legal: Callable[[NDArray[Any]], Any] | None = None
     value: Callable[[NDArray[Any]], Any] | None = None
     policy: Callable[[NDArray[Any]], Any] | None = None
+    features: Callable[[NDArray[Any]], Any] | None = None
 
     def __post_init__(self) -> None:
         if not callable(self.function):
@@ -60,7 +63,7 @@ class ArrayModel:
                 f"function must be callable, got {self.function!r}; "
                 "pass step(states, actions, rng) -> (states, rewards, terminated)"
             )
-        for name in ("legal", "value", "policy"):
+        for name in ("legal", "value", "policy", "features"):
             check_function(name, getattr(self, name))
         object.__setattr__(self, "num_actions", check_num_actions(self.num_actions))
         object.__setattr__(self, "access", check_access(self.access))
@@ -135,6 +138,10 @@ class ArrayModel:
     def single_policy(self) -> Callable[[Any], Any] | None:
         """``policy`` of one state, if the model has it."""
         return _of_one(self.policy)
+
+    def single_features(self) -> Callable[[Any], Any] | None:
+        """``features`` of one state, if the model has it."""
+        return _of_one(self.features)
 
 
 def _of_one(function: Callable[[NDArray[Any]], Any] | None) -> Callable[[Any], Any] | None:

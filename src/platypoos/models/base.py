@@ -41,6 +41,7 @@ class Model(Protocol):
     - ``key(state)``: states with the same key are the same, for planners that share states.
     - ``value(state)``: roughly what a state is worth. Planners use it where a sequence ends.
     - ``policy(state)``: a weight for each action. Planners that roll out draw actions by it.
+    - ``features(state)``: a value for each feature of a state, for planners that look for new ones.
     - ``acting``: a model of the same states to act in, if ends are different there.
     """
 
@@ -60,7 +61,7 @@ class Model(Protocol):
 
 
 def said_of_one(model: Any, name: str) -> Callable[[Any], Any] | None:
-    """A model's ``legal``, ``value`` or ``policy`` as a function of one state; None if it has none.
+    """A model's ``legal``, ``value``, … as a function of one state; None if it has none.
 
     Array and compiled models have these in another form.
     """

@@ -12,7 +12,7 @@ import numpy as np
 from numba.core.dispatcher import Dispatcher
 
 from platypoos._jit import name_for_cache
-from platypoos.checks import check_access, check_num_actions
+from platypoos.checks import check_access, check_function, check_num_actions
 from platypoos.errors import InvalidArgument
 from platypoos.models.base import Access, Transition
 
@@ -55,6 +55,8 @@ class CompiledModel:
             an action is not allowed. All entries are True before.
         value: compiled, ``value(state, params)``: roughly what a state is worth.
         policy: compiled, ``policy(state, params, weights)``; it writes a weight for each action.
+        features: ``features(state)``, compiled or not, returns the features of a state, for
+            planners that look for new ones; without it they are the entries of the state.
 
     The first plan compiles the planner around the kernel (some seconds); the result is kept on
     disk for later processes as long as the kernel's code does not change.
@@ -79,6 +81,7 @@ class CompiledModel:
     legal: Any = None
     value: Any = None
     policy: Any = None
+    features: Callable[[Any], Any] | None = None
     cacheable: bool = field(init=False, repr=False)
     entry_points: dict[Any, Callable[..., Any]] = field(init=False, repr=False)
 
@@ -90,6 +93,7 @@ class CompiledModel:
             )
         for name, signature in _SIGNATURES.items():
             _check_compiled(name, getattr(self, name), signature)
+        check_function("features", self.features)
         try:
             numba.typeof(self.params)
         except ValueError as error:

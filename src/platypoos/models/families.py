@@ -112,6 +112,9 @@ class MuJoCo(Keeper):
             return saved, {k: duplicate(v) for k, v in attributes_of(core, self._ignored).items()}
         return saved
 
+    def core_features(self, core: Any) -> Any:
+        return (core[0] if self._own else core)[: self._size]
+
     def restore_core(self, snapshot: Any) -> None:
         core = self.core
         if self._own:
@@ -187,13 +190,16 @@ class Atari(Keeper):
         return self.ale.getRAM() if observation is None else observation
 
     def save_core(self) -> Any:
-        return (self.ale.cloneState(), self._last) if self.sticky else self.ale.cloneState()
+        # The memory of the game is copied here: later it could only be read by restoring.
+        return self.ale.cloneState(), self._last, self.ale.getRAM()
 
     def restore_core(self, snapshot: Any) -> None:
-        if self.sticky:
-            snapshot, self._last = snapshot
-        self.ale.restoreState(snapshot)
+        state, self._last, _ = snapshot
+        self.ale.restoreState(state)
         self._old_screen = True
+
+    def core_features(self, core: Any) -> Any:
+        return core[2]
 
     def can_render(self) -> bool:
         return True

@@ -29,6 +29,9 @@ class FunctionModel:
             a boolean for each action. Others are never called, and cost nothing.
         value: ``value(state)`` says roughly what a state is worth, in units of discounted reward.
         policy: ``policy(state)`` returns a weight for each action: what a sensible actor does.
+        features: ``features(state)`` returns a value for each feature of a state, as a tuple, a
+            list or an array, for planners that look for new ones; not needed for states that are
+            made of hashable values.
 
     >>> import platypoos as pp
     >>> def step(position, action, rng):
@@ -50,6 +53,7 @@ class FunctionModel:
     legal: Callable[[Any], Any] | None = None
     value: Callable[[Any], float] | None = None
     policy: Callable[[Any], Any] | None = None
+    features: Callable[[Any], Any] | None = None
 
     def __post_init__(self) -> None:
         if not callable(self.function):
@@ -57,7 +61,7 @@ class FunctionModel:
                 f"function must be callable, got {self.function!r}; "
                 "pass step(state, action, rng) -> (state, reward, terminated)"
             )
-        for name in ("key", "legal", "value", "policy"):
+        for name in ("key", "legal", "value", "policy", "features"):
             check_function(name, getattr(self, name))
         object.__setattr__(self, "num_actions", check_num_actions(self.num_actions))
         object.__setattr__(self, "access", check_access(self.access))

@@ -64,6 +64,9 @@ class GymnasiumModel:
             What is given up: a cell stands for all its states, so the dynamics are only
             approximately deterministic. ``check_simulator`` tells how much. Cells should be
             narrower than a step is long.
+        features: ``features(state)`` returns a value for each feature, for planners that look for
+            new ones. Left out, they are the memory of an Atari game (128 bytes), the cell with
+            ``resolution``, the entries of the state in classic control.
         **options: passed on to ``gymnasium.make``.
 
     Attributes:
@@ -92,6 +95,7 @@ class GymnasiumModel:
         ends: Callable[[dict[str, Any]], bool] | None = None,
         key: Callable[[Any], Hashable] | None = None,
         resolution: float | Sequence[float] | None = None,
+        features: Callable[[Any], Any] | None = None,
         **options: Any,
     ) -> None:
         gymnasium = gymnasium_package()
@@ -102,7 +106,7 @@ class GymnasiumModel:
             raise InvalidArgument(f"method must be native, deepcopy or replay, got {method!r}")
         if lives not in (None, "end", "ignore"):
             raise InvalidArgument(f"lives must be 'end' or 'ignore', got {lives!r}")
-        for name, function in (("ends", ends), ("key", key)):
+        for name, function in (("ends", ends), ("key", key), ("features", features)):
             if function is not None and not callable(function):
                 raise InvalidArgument(f"{name} must be a function, got {function!r}")
         if key is not None and resolution is not None:
@@ -116,7 +120,7 @@ class GymnasiumModel:
         self.repeat = repeat
         self.ends, self.resolution = ends, resolution
         self.lives = lives
-        self._key = key
+        self._key, self._features = key, features
         self._cells: Cells | None = None
         self.actions = list_actions(made, actions)
         self.num_actions = len(self.actions)
@@ -308,6 +312,17 @@ class GymnasiumModel:
             return self._cells.key(state)
         return state if hasattr(self, "successors") else self.keeper.key(snapshot)
 
+    def features(self, state: Any) -> Any:
+        """What there is to see in a state, for planners that look for new things."""
+        if self._features is not None:
+            return self._features(bare(state))
+        if self._cells is not None:
+            return self._cells.key(state)
+        known = (state,) if hasattr(self, "successors") else self.keeper.features(bare(state))
+        if known is None:
+            raise InvalidArgument(f"states of {self.name} show no features; pass features=")
+        return known
+
     def start(self, seed: int) -> Any:
         """The first state of an episode with another seed."""
         self._live = None
@@ -380,6 +395,7 @@ class GymnasiumModel:
             "ends": self.ends,
             "key": self._key,
             "resolution": self.resolution,
+            "features": self._features,
             **options,
         }
         notes = None if self.keeper.notes is None else self.keeper.notes.blank()

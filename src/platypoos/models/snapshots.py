@@ -162,6 +162,18 @@ class Keeper:
         """What tells a saved state from others, for planners that share states; None if nothing."""
         return None
 
+    def features(self, snapshot: Any) -> Any:
+        """What there is to see in a saved state, for planners that look for new things; or None."""
+        core = snapshot[0] if self.wrappers else snapshot
+        return self.core_features(core)
+
+    def core_features(self, core: Any) -> Any:
+        """The same for the saved state of the bare environment: its key, or its entries."""
+        key = self.key(core)
+        if key is not None:
+            return key if isinstance(key, tuple) else (key,)
+        return core if isinstance(core, np.ndarray | tuple | list) else None
+
     @property
     def passed(self) -> Any:
         """The environment that was passed: the one that is planned with, or its original."""

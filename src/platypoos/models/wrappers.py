@@ -14,7 +14,8 @@ from platypoos.errors import InvalidArgument
 from platypoos.models.base import Access, Transition, said_of_one
 
 _FORMS = ("successors", "max_successors", "step_batch", "function", "kernel", "compiled", "array",
-          "calls_per_stream", "single_legal", "single_value", "single_policy")  # fmt: skip
+          "calls_per_stream", "single_legal", "single_value", "single_policy",
+          "single_features")  # fmt: skip
 
 
 class WrappedModel:
@@ -51,6 +52,11 @@ class WrappedModel:
     def policy(self) -> Callable[[Any], Any] | None:
         """What a sensible actor does, as the other model says."""
         return said_of_one(self.model, "policy")
+
+    @property
+    def features(self) -> Callable[[Any], Any] | None:
+        """What the other model says that there is to see in a state."""
+        return said_of_one(self.model, "features")
 
     @property
     def acting(self) -> Any:

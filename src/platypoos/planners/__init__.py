@@ -5,8 +5,11 @@ from __future__ import annotations
 from platypoos.planners.bai_mcts import BAIMCTS
 from platypoos.planners.base import Planner
 from platypoos.planners.brue import BRUE
+from platypoos.planners.cem import CEM
 from platypoos.planners.graph import GraphPlaTyPOOS
+from platypoos.planners.gumbel_mcts import GumbelMCTS
 from platypoos.planners.hoo import HOO
+from platypoos.planners.iw import IW
 from platypoos.planners.kl_olop import KLOLOP
 from platypoos.planners.olop import OLOP
 from platypoos.planners.one_step import OneStep
@@ -15,6 +18,9 @@ from platypoos.planners.opd import OPD
 from platypoos.planners.platypoos import PlaTyPOOS
 from platypoos.planners.polynomial_uct import PolynomialUCT
 from platypoos.planners.random import Random
+from platypoos.planners.random_shooting import RandomShooting
+from platypoos.planners.rollout_iw import RolloutIW
+from platypoos.planners.sequence_search import SequenceSearch
 from platypoos.planners.sequential_halving import SequentialHalving
 from platypoos.planners.sequool import SequOOL
 from platypoos.planners.soo import SOO
@@ -28,7 +34,9 @@ from platypoos.planners.uniform import Uniform
 __all__ = [
     "BAIMCTS",
     "BRUE",
+    "CEM",
     "HOO",
+    "IW",
     "KLOLOP",
     "OLOP",
     "OPD",
@@ -36,12 +44,16 @@ __all__ = [
     "SOO",
     "UCT",
     "GraphPlaTyPOOS",
+    "GumbelMCTS",
     "OneStep",
     "PlaTyPOOS",
     "Planner",
     "PolynomialUCT",
     "Random",
+    "RandomShooting",
+    "RolloutIW",
     "SequOOL",
+    "SequenceSearch",
     "SequentialHalving",
     "StOP",
     "StoSOO",
@@ -66,10 +78,16 @@ _ALL: tuple[type[Planner], ...] = (
     SOO,
     StoSOO,
     SequentialHalving,
+    GumbelMCTS,
     OPMDP,
     BAIMCTS,
     TrailBlazer,
     StOP,
+    SequenceSearch,
+    CEM,
+    RandomShooting,
+    IW,
+    RolloutIW,
     Uniform,
     OneStep,
     Random,

@@ -104,7 +104,7 @@ class Planner(ABC):
     finite: ClassVar[bool] = True
     """Whether it can plan for a horizon, and then without a discount."""
     uses: ClassVar[tuple[str, ...]] = ()
-    """Which of the model's ``value`` and ``policy`` it uses; all use ``legal``."""
+    """Which of the model's ``value``, ``policy`` and ``features`` it uses; all use ``legal``."""
 
     def __post_init__(self) -> None:
         if not self.finite and self.discount == 1.0:
@@ -191,7 +191,7 @@ class Planner(ABC):
             state=state,
             budget=0 if budget is None else check_budget(budget, num_actions),
             num_actions=num_actions,
-            access=access_of(model, access),
+            access=self._check_access(access_of(model, access)),
             rng=make_generator(seed),
             executor=check_executor(executor, model),
             timeout=None if timeout is None else check_number("timeout", timeout, above=0.0),
@@ -203,6 +203,14 @@ class Planner(ABC):
             horizon=None if horizon is None else int(horizon),
         )
         return self._plan(task)
+
+    def _check_access(self, access: Access) -> Access:
+        if access not in self.access:
+            raise InvalidArgument(
+                f"{type(self).__name__} goes on from stored states (Access.RESTORE), but this is "
+                "Access.RESET; others walk from the root, such as PlaTyPOOS and UCT"
+            )
+        return access
 
     def _check_horizon(self, horizon: int | None) -> None:
         if horizon is None:

@@ -43,12 +43,13 @@ class Growth(NamedTuple):
     seed: int
 
 
-def begin(task: Task, longest: int) -> tuple[Ledger, Tree, Growth]:
+def begin(task: Task, longest: int, kept: int = 0) -> tuple[Ledger, Tree, Growth]:
     """A ledger, a tree that consists of the root, and its growth.
 
-    Each call makes at most one node. ``longest`` is the length of the longest walk.
+    Each call makes at most one node; there is room for so many ``kept`` ones beside. ``longest``
+    is the length of the longest walk.
     """
-    capacity = task.budget + 1
+    capacity = task.budget + 1 + kept
     sim, tree = task.begin(capacity)
     block = np.empty((3, capacity), np.int32)
     growth = Growth(

@@ -12,8 +12,8 @@ from platypoos.planners.uct import UCT
 class PolynomialUCT(UCT):
     """UCT with the bonus β·N^(1/4)/N_a^(1/2): the form for which its analysis holds.
 
-    Use it to compare with UCT. It needs to know the scale of the returns and a horizon; both may
-    be wrong.
+    Use it to compare with UCT. It needs to know a horizon, and can be told the scale of the
+    returns; both may be wrong.
 
     Reference: D. Shah, Q. Xie, Z. Xu. Non-asymptotic analysis of Monte Carlo tree search.
     SIGMETRICS 2020.
@@ -24,11 +24,11 @@ class PolynomialUCT(UCT):
 
     Args:
         discount: γ, in [0, 1).
-        scale: β, about the size of the differences between returns.
+        scale: β, about the size of the differences between returns; ``"auto"`` measures them.
         horizon: the length of a walk.
 
     >>> import platypoos as pp
-    >>> planner = pp.PolynomialUCT(discount=0.8, scale=1.0, horizon=20)
+    >>> planner = pp.PolynomialUCT(discount=0.8, horizon=20)
     >>> planner.plan(pp.problems.Garnet(5, 2, seed=1), budget=5_000, seed=0).action
     0
     """

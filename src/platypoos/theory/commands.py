@@ -14,7 +14,7 @@ from typing import Any
 
 from platypoos.checks import check_count
 from platypoos.errors import InvalidArgument
-from platypoos.experiments.commands import choice_of
+from platypoos.experiments.own import choice_of
 from platypoos.experiments.spec import PROBLEMS, Choice, make
 from platypoos.models.base import Access
 from platypoos.options import whole

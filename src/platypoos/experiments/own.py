@@ -1,0 +1,225 @@
+"""Compare planners on your own problems, with the same store, statistics and report."""
+
+from __future__ import annotations
+
+import dataclasses
+import importlib
+import inspect
+import sys
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from platypoos.checks import access_of, missing_from
+from platypoos.control import DEFAULT_DISCOUNT
+from platypoos.errors import InvalidArgument
+from platypoos.experiments.lines import lines
+from platypoos.experiments.report import write_report
+from platypoos.experiments.runner import Summary, run
+from platypoos.experiments.spec import Block, Choice, Experiment
+from platypoos.experiments.standings import Standings, standings
+from platypoos.experiments.store import Store
+from platypoos.options import parsed
+from platypoos.planners import Planner
+
+Maker = Callable[..., Any]
+USUAL = ("graph", "platypoos", "uct:scale=auto,horizon=20", "sequence-search", "cem", "random")
+"""Planners that are told nothing of the problem."""
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """What a comparison found; printing it shows a table for each problem."""
+
+    experiment: Experiment
+    rows: dict[str, dict[str, Any]]
+    summary: Summary
+    report: Path
+    """The page to open in a browser."""
+
+    @property
+    def standings(self) -> Standings:
+        """Scores, probabilities of improvement, and where a planner is significantly worse."""
+        return standings(self.experiment, self.rows)
+
+    def __str__(self) -> str:
+        """A table for each problem."""
+        text = []
+        for block in self.experiment.blocks:
+            found = lines(block, block.problems[0], self.rows)
+            wide = max(len(line.planner.title) for line in found)
+            head = "".join(f"{f'N = {n:,}':>26}" for n in block.budgets)
+            text += [f"{block.title} ({block.measure}, {block.seeds} runs)", " " * wide + head]
+            for line in found:
+                means = line.intervals()
+                cells = [f"{means[n]!s:>26}" if n in means else f"{'–':>26}" for n in block.budgets]
+                text.append(f"{line.planner.title:{wide}}{''.join(cells)}")
+        return "\n".join(text)
+
+
+def compare(
+    problems: Mapping[str, Maker],
+    planners: Iterable[str | Choice | Planner] = USUAL,
+    budgets: Iterable[int] = (100, 1_000),
+    *,
+    seeds: int = 20,
+    steps: int = 20,
+    discount: float = DEFAULT_DISCOUNT,
+    horizon: int | None = None,
+    measure: str = "total",
+    out: Path | str = "out/compare",
+    workers: int | None = None,
+    cluster: str | None = None,
+    progress: bool = True,
+) -> Comparison:
+    """Run planners on your own problems; what is done is kept, and a second call goes on.
+
+    Args:
+        problems: names, and functions that make a model. A function that takes a ``seed`` makes
+            another instance for each run; all planners get the same instances.
+        planners: planners, or names as on the command line, such as "uct:scale=auto,horizon=20".
+        budgets: calls of the model for each decision.
+        seeds: runs of each planner on each problem with each budget.
+        steps: decisions of a run.
+        discount: γ, in [0, 1), or 1 with a horizon.
+        horizon: steps to the end of the episode, if there is one.
+        measure: what is compared: "total" (sum of rewards) or "received" (discounted).
+        out: the directory of the results.
+        workers: processes; as many as there are cores if left out.
+        cluster: the address of a Dask scheduler to use instead.
+        progress: show a progress bar.
+
+    In a script, call it under ``if __name__ == "__main__":``, as worker processes import it.
+
+    >>> import tempfile
+    >>> import platypoos as pp
+    >>> def make(seed):
+    ...     return pp.problems.Garnet(5, 2, seed=seed)
+    >>> found = compare(
+    ...     {"mine": make}, ["one-step", "random"], [10], seeds=3, steps=5,
+    ...     out=tempfile.mkdtemp(), workers=1, progress=False,
+    ... )
+    >>> found.standings.planners, found.report.name
+    (('one-step', 'random'), 'report.html')
+    """
+    blocks = [
+        own_block(name, maker, planners, budgets, seeds=seeds, steps=steps, discount=discount,
+                  horizon=horizon, measure=measure)
+        for name, maker in problems.items()
+    ]  # fmt: skip
+    experiment = Experiment("comparison", tuple(blocks))
+    summary = run(
+        experiment,
+        out,
+        workers=workers,
+        cluster=cluster,
+        extend=True,
+        progress=progress,
+        problems=problems,
+    )
+    store = Store(Path(out))
+    try:
+        rows = store.rows()
+    finally:
+        store.close()
+    return Comparison(experiment, rows, summary, write_report(out)[0])
+
+
+def own_block(
+    name: str,
+    maker: Maker,
+    planners: Iterable[str | Choice | Planner],
+    budgets: Iterable[int],
+    *,
+    seeds: int,
+    steps: int,
+    discount: float,
+    horizon: int | None = None,
+    measure: str = "total",
+    family: str = "",
+) -> Block:
+    """A block of an experiment for somebody's own problem."""
+    if not callable(maker):
+        raise InvalidArgument(
+            f"problem {name!r} must be a function that makes a model, got {maker!r}; pass "
+            "lambda: model"
+        )
+    varies = "seed" in inspect.signature(maker).parameters
+    model = maker(seed=0) if varies else maker()
+    missing = missing_from(model)
+    if missing:
+        raise InvalidArgument(f"problem {name!r}: {missing}")
+    return Block(
+        title=name,
+        problems=(Choice(name),),
+        planners=tuple(choice_from(planner, discount) for planner in planners),
+        budgets=tuple(budgets),
+        seeds=seeds,
+        steps=steps,
+        discount=discount,
+        access=access_of(model).name.lower(),
+        measure=measure,
+        horizon=horizon,
+        varies=varies,
+        family=family,
+    )
+
+
+def choice_from(planner: str | Choice | Planner, discount: float) -> Choice:
+    """A planner as an experiment names it."""
+    if isinstance(planner, Choice):
+        return planner
+    if isinstance(planner, str):
+        return choice_of(planner)
+    if not isinstance(planner, Planner):
+        raise InvalidArgument(f"a planner, or the name of one, is needed, got {planner!r}")
+    if planner.discount != discount:
+        raise InvalidArgument(
+            f"{planner!r} has the discount {planner.discount:g}, but {discount:g} is compared; "
+            "pass discount="
+        )
+    changed = {
+        field.name: getattr(planner, field.name)
+        for field in dataclasses.fields(planner)
+        if field.name != "discount" and getattr(planner, field.name) != field.default
+    }
+    return Choice.of(planner.name, **changed)
+
+
+def choice_of(text: str) -> Choice:
+    """A choice from ``name:key=value,key=value``."""
+    name, _, settings = text.partition(":")
+    parameters = {}
+    for setting in filter(None, settings.split(",")):
+        key, equals, value = setting.partition("=")
+        if not equals:
+            raise InvalidArgument(f"parameters are written NAME=VALUE, got {setting!r} in {text!r}")
+        parameters[key] = parsed(value)
+    return Choice.of(name, **parameters)
+
+
+def is_own(text: str) -> bool:
+    """Whether a problem on the command line is somebody's own: ``module:function``.
+
+    >>> is_own("my_module:make_model"), is_own("switch-chain:noise=10"), is_own("garnet")
+    (True, False, False)
+    """
+    module, colon, function = text.partition(":")
+    return (
+        bool(colon)
+        and function.isidentifier()
+        and all(part.isidentifier() for part in module.split("."))
+    )
+
+
+def load_own(text: str) -> Maker:
+    """Import ``module:function``; modules in the present directory are found too."""
+    module, _, function = text.partition(":")
+    if "" not in sys.path:
+        sys.path.insert(0, str(Path.cwd()))
+    try:
+        found = getattr(importlib.import_module(module), function)
+    except (ImportError, AttributeError) as error:
+        raise InvalidArgument(f"problem {text}: {error}") from error
+    return found  # type: ignore[no-any-return]

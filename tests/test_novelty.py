@@ -1,0 +1,415 @@
+"""IW and RolloutIW against slow versions with plain sets; features of all kinds of states."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from itertools import combinations
+
+import numpy as np
+import pytest
+from random_trees import Counted
+
+import platypoos as pp
+from platypoos.planners import iw, rollout_iw
+from platypoos.planners.novelty import FeatureReader, NoveltyTable
+
+CASES = 200  # random models for each planner and width; seeds 0 … 199
+
+
+class Case:
+    """A table of states with random features, masks, ends and rewards, that writes down calls."""
+
+    def __init__(self, seed):
+        rng = np.random.default_rng(seed)
+        self.num_actions = int(rng.integers(1, 5))
+        self.num_states = int(rng.integers(2, 40))
+        self.budget = int(rng.integers(self.num_actions, 60))
+        self.horizon = int(rng.integers(1, 9)) if rng.integers(3) == 0 else None
+        self.discount = float(rng.choice([0.0, 0.5, 0.9]))
+        self.problem = pp.problems.Garnet(
+            self.num_states,
+            self.num_actions,
+            seed=seed,
+            num_terminal=int(rng.choice([0, self.num_states // 3])),
+        )
+        shape = (self.num_states, int(rng.integers(1, 7)))
+        self.rows = rng.integers(int(rng.integers(2, 6)), size=shape)
+        masks = rng.random((self.num_states, self.num_actions)) < rng.choice([0.5, 1.0])
+        masks[np.arange(self.num_states), rng.integers(self.num_actions, size=self.num_states)] = 1
+        self.masks = masks
+        self.calls = []
+        self.known = {(): (self.problem.initial_state, 0.0, False)}
+
+    def features(self, path):
+        return self.rows[self.end_of(path)[0]].tolist()
+
+    def legal(self, path):
+        return np.flatnonzero(self.masks[self.end_of(path)[0]]).tolist()
+
+    def end_of(self, path):
+        """The state that a sequence of actions leads to, the last reward, and whether it ended."""
+        if path not in self.known:
+            state = self.end_of(path[:-1])[0]
+            self.known[path] = self.problem.step(state, path[-1], np.random.default_rng(0))
+        return self.known[path]
+
+    def step(self, path, action, rng):
+        """Sequences are the states, so that every known step can be told."""
+        self.calls.append((*path, action))
+        _, reward, ended = self.end_of((*path, action))
+        return (*path, action), reward, ended
+
+    @property
+    def model(self):
+        return pp.FunctionModel(
+            self.step, self.num_actions, (), legal=self.legal, features=self.features
+        )
+
+    def forms(self):
+        """The three kinds of model of the same table."""
+        rows = self.rows
+        for kind, features in [
+            ("python", lambda state: rows[state]),
+            ("array", lambda states: rows[states]),
+            ("compiled", lambda state: rows[state[0]]),
+        ]:
+            yield replace(Counted(self.problem, kind, self.masks).model, features=features)
+
+
+class Slow:
+    """The definitions, word by word: what was met is a set of paths, below the path ``root``."""
+
+    def __init__(self, case, width, budget, horizon, root=(), kept=()):
+        self.case, self.width, self.budget, self.horizon = case, width, budget, horizon
+        self.root = root
+        self.met = {(), *kept}  # without ``root`` in front
+        self.closed = set()
+        self.calls = []
+        self.shown = {}
+
+    def ended(self, path):
+        return path != () and self.case.end_of((*self.root, *path))[2]
+
+    def legal(self, path):
+        return self.case.legal((*self.root, *path))
+
+    def tuples(self, path):
+        if path not in self.shown:
+            atoms = list(enumerate(self.case.features((*self.root, *path))))
+            sizes = range(1, self.width + 1)
+            self.shown[path] = {t for size in sizes for t in combinations(atoms, size)}
+        return self.shown[path]
+
+    def is_novel(self, path, others, depth):
+        """Whether it shows something that no other path of at most this depth shows."""
+        seen = [
+            self.tuples(other) for other in others if len(other) <= depth and not self.ended(other)
+        ]
+        return bool(self.tuples(path) - set().union(*seen))
+
+    def call(self, path):
+        self.calls.append((*self.root, *path))
+        self.met.add(path)
+
+    def is_solved(self, path):
+        if path in self.closed:
+            return True
+        return path in self.met and all(self.is_solved((*path, a)) for a in self.legal(path))
+
+    def roll_out(self, rng):
+        path = ()
+        while True:
+            choices = [a for a in self.legal(path) if not self.is_solved((*path, a))]
+            path = (*path, choices[int(rng.random() * len(choices))])
+            if path in self.met:
+                novel = not self.ended(path) and self.is_novel(path, self.met, len(path) - 1)
+            elif len(self.calls) < self.budget:
+                before = set(self.met)
+                self.call(path)
+                novel = not self.ended(path) and self.is_novel(path, before, len(path))
+            else:
+                return
+            if not novel or len(path) == self.horizon:
+                self.closed.add(path)
+                return
+
+    def all_rollouts(self, rng):
+        while len(self.calls) < self.budget and not self.is_solved(()):
+            self.roll_out(rng)
+
+    def breadth_first(self, rng):
+        waiting = [()]
+        while waiting:
+            path = waiting.pop(0)
+            if len(path) == self.horizon:
+                continue
+            for action in rng.permutation(self.legal(path)).tolist():
+                if len(self.calls) == self.budget:
+                    return
+                child = (*path, action)
+                before = set(self.met)
+                self.call(child)
+                if not self.ended(child) and self.is_novel(child, before, len(child)):
+                    waiting.append(child)
+
+    def value(self, path):
+        """The best discounted sum of rewards from a path on, its own reward included."""
+        children = [(*path, a) for a in self.legal(path) if (*path, a) in self.met]
+        if self.ended(path):
+            children = []
+        rest = max((self.value(child) for child in children), default=0.0)
+        reward = self.case.end_of((*self.root, *path))[1] if path else 0.0
+        return reward + self.case.discount * rest
+
+
+@pytest.fixture
+def seeds(monkeypatch):
+    """The seeds of the plans that are made, for the slow versions to choose alike."""
+    found = []
+    for module in (iw, rollout_iw):
+
+        def begin(*args, original=module.begin):
+            sim, tree, growth = original(*args)
+            found.append(growth.seed)
+            return sim, tree, growth
+
+        monkeypatch.setattr(module, "begin", begin)
+    return found
+
+
+def check_decision(slow, plan):
+    values = {a: slow.value((a,)) for a in slow.legal(()) if (a,) in slow.met}
+    for action, value in values.items():
+        assert plan.action_values[action] == pytest.approx(value, abs=1e-12)
+    assert values[plan.action] == pytest.approx(max(values.values()), abs=1e-12)
+    assert plan.value == pytest.approx(max(values.values()), abs=1e-12)
+    assert plan.tree.num_nodes == len(slow.met)
+    assert plan.actions in slow.met
+
+
+@pytest.mark.parametrize("width", [1, 2])
+def test_iw_opens_the_states_of_the_slow_version(width, seeds):
+    pruned = 0
+    for seed in range(CASES):
+        case = Case(seed)
+        planner = pp.IW(case.discount, width=width)
+        plan = planner.plan(case.model, budget=case.budget, horizon=case.horizon, seed=seed)
+        slow = Slow(case, width, case.budget, case.horizon)
+        slow.breadth_first(np.random.default_rng(seeds[-1]))
+        assert case.calls == slow.calls, seed
+        check_decision(slow, plan)
+        assert plan.calls == len(case.calls) <= case.budget
+        pruned += plan.calls < case.budget
+    assert CASES / 10 < pruned < CASES
+
+
+@pytest.mark.parametrize("width", [1, 2])
+def test_rollouts_take_the_steps_of_the_slow_version(width, seeds):
+    solved = 0
+    for seed in range(CASES):
+        case = Case(seed)
+        planner = pp.RolloutIW(case.discount, width=width)
+        plan = planner.plan(case.model, budget=case.budget, horizon=case.horizon, seed=seed)
+        slow = Slow(case, width, case.budget, case.horizon)
+        slow.all_rollouts(np.random.default_rng(seeds[-1]))
+        assert case.calls == slow.calls, seed
+        check_decision(slow, plan)
+        assert plan.calls == len(case.calls) <= case.budget
+        solved += plan.calls < case.budget
+    assert CASES / 10 < solved < CASES
+
+
+@pytest.mark.parametrize("width", [1, 2])
+def test_the_kept_tree_is_gone_on_with(width, seeds):
+    """Three steps of an episode; the slow version is given what is below the action taken."""
+    reused = 0
+    for seed in range(CASES // 2):
+        case = Case(seed)
+        planner = pp.RolloutIW(case.discount, width=width)
+        memory, model = planner.remember(), case.model
+        root, kept = (), set()
+        for turn in range(3):
+            horizon = None if case.horizon is None else case.horizon - turn
+            if horizon == 0 or (root and case.end_of(root)[2]):
+                break
+            case.calls.clear()
+            plan = planner.plan_from(
+                model, root, budget=case.budget, horizon=horizon, seed=seed, memory=memory
+            )
+            slow = Slow(case, width, case.budget, horizon, root, kept)
+            slow.all_rollouts(np.random.default_rng(seeds[-1]))
+            assert case.calls == slow.calls, (seed, turn)
+            check_decision(slow, plan)
+            memory.observe(plan.action, 0.0)
+            root = (*root, plan.action)
+            kept = {path[1:] for path in slow.met if path[:1] == (plan.action,)}
+            reused += len(kept) > 1
+    assert reused > CASES / 4
+
+
+def test_no_known_step_is_called_again():
+    for seed in range(30):
+        case, acted = Case(seed), []
+
+        def take_out(step, plan, reward, case=case, acted=acted):
+            acted.append(case.calls.pop())  # the step that was taken, not planned with
+
+        episode = pp.control(
+            case.model,
+            pp.RolloutIW(0.9),
+            budget=case.budget,
+            steps=8,
+            seed=seed,
+            on_step=take_out,
+        )
+        assert len(case.calls) == len(set(case.calls)) == episode.calls
+        assert all(calls <= case.budget for calls in episode.step_calls)
+        assert acted[-1] == episode.actions
+
+
+@pytest.mark.parametrize("width", [1, 2])
+@pytest.mark.parametrize("kind", [pp.IW, pp.RolloutIW])
+def test_the_three_kinds_of_model_plan_alike(kind, width):
+    for seed in range(60):
+        case = Case(seed)
+        episodes = [
+            pp.control(model, kind(0.9, width=width), budget=case.budget, horizon=6, seed=seed)
+            for model in case.forms()
+        ]
+        assert len({(e.actions, e.step_calls) for e in episodes}) == 1
+        problem = case.problem
+        plans = [
+            kind(0.9, width=width).plan(model, budget=case.budget, seed=seed)
+            for model in (problem, problem.array(), problem.compiled())
+        ]
+        assert len({(p.actions, p.calls, p.value, p.tree.num_nodes) for p in plans}) == 1
+
+
+def test_compiled_models_have_features_too():
+    problem = pp.problems.Garnet(20, 3, seed=1)
+    form = problem.compiled()
+    blind = pp.CompiledModel(
+        form.kernel, 3, form.initial_state, form.params, features=lambda state: (0,)
+    )
+    assert pp.IW(0.9).plan(form, budget=100, seed=0).calls > 3
+    assert pp.IW(0.9).plan(blind, budget=100, seed=0).calls == 3
+
+
+def test_the_table_is_a_dictionary_of_smallest_depths():
+    rng = np.random.default_rng(0)
+    for width in (1, 2):
+        table, smallest = NoveltyTable(width), {}
+        for _ in range(600):
+            atoms = np.array([8 * i + rng.integers(8) for i in range(12)])
+            depth = int(rng.integers(20))
+            parts = [frozenset(t) for k in range(1, width + 1) for t in combinations(atoms, k)]
+            firsts = [smallest.get(part) == depth for part in parts]
+            assert table.is_first(atoms, depth) == any(firsts)
+            improved = [part for part in parts if smallest.get(part, 99) > depth]
+            assert table.record(atoms, depth) == bool(improved)
+            smallest.update(dict.fromkeys(improved, depth))
+        assert len(smallest) > (2_000 if width == 2 else 90)  # the table has grown on the way
+
+
+@pytest.mark.parametrize(
+    ("state", "entries"),
+    [
+        (7, 1),
+        ("here", 1),
+        (frozenset({1, 2}), 1),
+        (None, 1),
+        ((1, "a", (2, np.array([3, 4]))), 5),
+        ([1, 2], 2),
+        (np.float64(1.5), 1),
+        (np.zeros((2, 3)), 6),
+        (np.zeros(5, np.uint8), 5),
+    ],
+)
+def test_the_entries_of_a_state_are_its_features(state, entries):
+    reader = FeatureReader(pp.FunctionModel(lambda s, a, r: (s, 0.0, False), 2, state), 1)
+    atoms = reader.read(state)
+    assert len(set(atoms.tolist())) == len(atoms) == entries
+    assert (reader.read(state) == atoms).all()
+
+
+def test_equal_values_of_different_features_are_different():
+    reader = FeatureReader(pp.FunctionModel(lambda s, a, r: (s, 0.0, False), 2, 0), 1)
+    one, other = reader.read((5, 6)), reader.read((6, 5))
+    assert not set(one.tolist()) & set(other.tolist())
+    assert reader.read(np.array([5, 5]))[0] == one[0]
+
+
+def test_features_that_cannot_be_had_are_explained():
+    def stay(state, action, rng):
+        return state, 0.0, False
+
+    for kind in (pp.IW, pp.RolloutIW):
+        with pytest.raises(pp.InvalidArgument, match=r"type dict has no features .* features="):
+            kind(0.9).plan(pp.FunctionModel(stay, 2, {}), budget=10)
+        unhashable = pp.FunctionModel(stay, 2, 0, features=lambda state: [{}])
+        with pytest.raises(pp.InvalidArgument, match="values of features must be hashable"):
+            kind(0.9).plan(unhashable, budget=10)
+        with pytest.raises(pp.ModelError, match="must return a tuple, a list or an array"):
+            kind(0.9).plan(pp.FunctionModel(stay, 2, 0, features=lambda state: 3), budget=10)
+        with pytest.raises(pp.ModelError, match=r"features raised ZeroDivisionError.*state 0"):
+            kind(0.9).plan(pp.FunctionModel(stay, 2, 0, features=lambda s: 1 / s), budget=10)
+        many = pp.FunctionModel(stay, 2, np.zeros(2_001))
+        assert kind(0.9).plan(many, budget=10, seed=0).calls == 2
+        with pytest.raises(pp.InvalidArgument, match=r"at most 2,000 of them.* have 2,001"):
+            kind(0.9, width=2).plan(many, budget=10)
+        for width in (0, 3, 1.5, True, "1"):
+            with pytest.raises(pp.InvalidArgument, match=r"width must be 1 .* or 2"):
+                kind(0.9, width=width)
+    with pytest.raises(pp.InvalidArgument, match="features must be a function"):
+        pp.FunctionModel(stay, 2, 0, features=3)
+
+
+def test_states_must_be_restored():
+    case = Case(0)
+    for kind in (pp.IW, pp.RolloutIW):
+        with pytest.raises(pp.InvalidArgument, match=f"{kind.__name__} goes on from stored states"):
+            kind(0.9).plan(case.model, budget=50, access="reset")
+    assert case.calls == []
+
+
+def test_wrappers_keep_features():
+    model = pp.FunctionModel(lambda s, a, r: (s, 0.0, False), 2, {}, features=lambda s: (1, 2))
+    assert pp.NoisyReward(model, 0.1).features({}) == (1, 2)
+    array = pp.ArrayModel(
+        lambda s, a, r: (s, 0.0 * s, False), 2, 1.0, features=lambda s: s[:, None]
+    )
+    assert pp.ScaledReward(array, 2.0).features(3.0).tolist() == [3.0]
+    plain = pp.ArrayModel(lambda s, a, r: (s, 0.0 * s, False), 2, 1.0)
+    assert pp.ScaledReward(plain, 2.0).features is None
+
+
+def test_features_of_gymnasium_environments():
+    cart = pp.GymnasiumModel("CartPole-v1")
+    assert len(cart.features(cart.initial_state)) == 4
+    cells = pp.GymnasiumModel("MountainCar-v0", resolution=(0.1, 0.01))
+    assert cells.features(cells.initial_state) == cells.key(cells.initial_state)
+    cliff = pp.GymnasiumModel("CliffWalking-v1")
+    assert cliff.features(cliff.initial_state) == (cliff.initial_state,)
+    own = pp.GymnasiumModel("CartPole-v1", features=lambda state: [round(x, 1) for x in state])
+    assert own.features((0.11, 0.0, 0.19, 0.0)) == [0.1, 0.0, 0.2, 0.0]
+    copied = pp.GymnasiumModel("CartPole-v1", method="deepcopy")
+    with pytest.raises(pp.InvalidArgument, match="show no features; pass features="):
+        pp.IW(0.9).plan(copied, budget=10)
+    assert pp.RolloutIW(0.9).plan(cart, budget=50, seed=0).calls == 50
+
+
+def test_the_memory_of_atari_games_is_their_features():
+    pytest.importorskip("ale_py")
+    model = pp.GymnasiumModel("ALE/Breakout-v5", frameskip=8, repeat_action_probability=0.0)
+    rng = np.random.default_rng(0)
+    states = [model.initial_state]
+    for action in (1, 2, 3, 2):
+        states.append(model.step(states[-1], action, rng)[0])
+    seen = [model.features(state) for state in states]
+    assert len({memory.tobytes() for memory in seen}) == 5
+    for state, memory in zip(states, seen, strict=True):
+        model.restore(state)
+        assert (model.env.unwrapped.ale.getRAM() == memory).all()
+    plan = pp.RolloutIW(0.99).plan(model, budget=20, seed=0)
+    assert plan.calls <= 20
+    assert plan.depth > 2
