@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: demo test lint browser bench clean
+.PHONY: demo test lint browser bench arena clean
 
 demo: .venv/demo
 	$(BIN)/platypoos demo --out out
@@ -28,6 +28,11 @@ bench: .venv/test
 	$(BIN)/python benchmarks/planners.py
 	$(BIN)/python benchmarks/experiments.py
 	$(BIN)/python benchmarks/overhead.py
+
+# Has a planner become worse? Before a change of a planner lands; some minutes.
+arena: .venv/test
+	$(BIN)/platypoos arena --quick --against docs/results/arena-baseline.csv \
+	  --page docs/results/arena.md --out out/gate
 
 .venv/bin/python:
 	$(PYTHON) -m venv .venv

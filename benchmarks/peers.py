@@ -63,12 +63,13 @@ calls themselves; those of compiled models are counted by the library.
 `recurrent_fn` steps the real dynamics, written in jax and checked against the Python model; there
 is no network. mctx expects a value for each new state. One line has the value 0: it searches few
 sequences deeply, because with positive rewards what was visited looks better than what was not.
-The other line is told what a state is worth if every reward is 100 (chain) or 1 (cart-pole).
-`num_simulations` is N and each simulation is one call. This is counted inside the model in a
-search that is not timed. Below the end of an episode simulations go on with reward 0, and count as
-calls. A reward is drawn once for each node and never again, so more calls do not average its
-noise. States are 32-bit floats, in a batch of one: mctx is made for large batches and for
-accelerators, so its time here says little about such use.
+On the chain without noise it stays, which is best; on the reversed chain it stays too, so this
+line's numbers on the chain say little about rewards either. The other line is told what a state
+is worth if every reward is 100 (chain) or 1 (cart-pole). `num_simulations` is N and each
+simulation is one call, counted inside the model in a search that is not timed. Below the end of an
+episode simulations go on with reward 0, and count as calls. A reward is drawn once for each node
+and never again, so more calls do not average its noise. States are 32-bit floats, in a batch of
+one: mctx is made for large batches and for accelerators, so its time here says little about that.
 
 **OpenSpiel.** The Python `MCTSBot` with `RandomRolloutEvaluator`, one rollout for each leaf, on a
 game for one player. The game starts at the state that is planned for and ends after the horizon
@@ -304,7 +305,8 @@ def write(out: Path, kept: list[dict[str, Any]], command: str) -> None:
     seeds = {name: len({row["seed"] for row in kept if row["problem"] == name})
              for name in ("chain", "reversed chain", "cart-pole")}  # fmt: skip
     missing = [f"- {name}: {NOT_INSTALLED}" for name, (module, _) in PEERS.items()
-               if find_spec(module) is None]  # fmt: skip
+               if find_spec(module) is None
+               and not any(row["versions"].startswith(name) for row in kept)]  # fmt: skip
     lines = [
         "# Beside planners of other projects",
         "",

@@ -37,7 +37,21 @@ def test_plan_as_json(capsys):
 REQUIRED = {"reward_max": 10, "scale": 10, "horizon": 8, "depth": 4, "noise": 1, "epsilon": 2}
 
 
-@pytest.mark.parametrize("problem", sorted(set(PROBLEMS) - {"gymnasium"}))
+FIRST = ("battery", "garnet", "grid", "made-to-order", "switch-chain")
+
+
+@pytest.mark.parametrize("problem", sorted(set(PROBLEMS) - {"gymnasium", *FIRST}))
+def test_every_problem(problem, capsys):
+    arguments = ["plan", "--problem", problem, "--planner", "sequence-search", "--budget", "200"]
+    kind = PROBLEMS[problem]
+    assert main([*arguments, "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    exact = issubclass(kind, pp.problems.Problem) and found["optimal_values"] is not None
+    assert (found["simple_regret"] is not None) == exact
+    assert found["calls"] <= 200
+
+
+@pytest.mark.parametrize("problem", FIRST)
 @pytest.mark.parametrize("planner", pp.planners.available())
 @pytest.mark.parametrize("access", ["restore", "reset"])
 def test_every_planner_on_every_problem(problem, planner, access, capsys):

@@ -11,11 +11,14 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
 from platypoos import __version__
 from platypoos.control import plan
 from platypoos.errors import InvalidArgument, PlatypoosError
 from platypoos.experiments.commands import add_commands
-from platypoos.experiments.spec import PROBLEMS
+from platypoos.experiments.spec import PROBLEMS, Choice, make
 from platypoos.options import (
     DEFAULT_BUDGET,
     add_planner_options,
@@ -26,7 +29,7 @@ from platypoos.options import (
 from platypoos.plan import Plan
 from platypoos.planners import available
 from platypoos.play import add_simulator_commands
-from platypoos.problems import Problem, simple_regret
+from platypoos.problems import Problem
 from platypoos.problems.base import optimal_values
 from platypoos.theory.commands import add_theory_command
 
@@ -166,9 +169,9 @@ def _planners(args: argparse.Namespace) -> None:
 
 
 def _plan(args: argparse.Namespace) -> None:
-    make_problem: Any = PROBLEMS[args.problem]
     names = ACTIONS.get(args.problem, ())
-    problem = make_problem() if args.noise is None else make_problem(noise=args.noise)
+    settings = {} if args.noise is None else {"noise": args.noise}
+    problem = make(PROBLEMS, "problem", Choice.of(args.problem, **settings))
     planner = make_planner(args.planner, args.discount, args.set)
     budget = args.budget
     if args.deadline is None and budget is None:
@@ -186,7 +189,7 @@ def _plan(args: argparse.Namespace) -> None:
         seed=args.seed,
         access=args.access,
     )
-    regret = simple_regret(problem, found)
+    optimal = _optimal(problem, found)
     labels = [
         names[action] if names else f"action {action}" for action in range(problem.num_actions)
     ]
@@ -199,7 +202,7 @@ def _plan(args: argparse.Namespace) -> None:
             )
         schedule = planner.schedule(budget, problem.num_actions, args.access, args.horizon)
     if args.json:
-        result = _as_json(args, problem, found, labels, regret)
+        result = _as_json(args, found, labels, optimal)
         if schedule is not None:
             columns = ("depth", "p", "evaluations", "quota", "nodes")
             result["schedule"] = [
@@ -210,11 +213,22 @@ def _plan(args: argparse.Namespace) -> None:
     horizon = "" if args.horizon is None else f", horizon {args.horizon}"
     print(f"{args.problem}, {args.planner}, discount {args.discount:g}{horizon}, seed {args.seed}")
     print(explain(found, labels))
-    optimal = optimal_values(problem, found)
-    print(f"known answer: {labels[int(optimal.argmax())]}; simple regret {regret:.6g}")
+    if optimal is not None:
+        regret = optimal.max() - optimal[found.action]
+        print(f"known answer: {labels[int(optimal.argmax())]}; simple regret {regret:.6g}")
     if schedule is not None:
         print()
         print(schedule)
+
+
+def _optimal(problem: Any, found: Plan) -> NDArray[np.float64] | None:
+    """Q* of the state, where it is known and can be computed."""
+    if not isinstance(problem, Problem):
+        return None
+    try:
+        return optimal_values(problem, found)
+    except InvalidArgument:  # it would take too long
+        return None
 
 
 def explain(found: Plan, labels: Sequence[str]) -> str:
@@ -248,7 +262,10 @@ def explain(found: Plan, labels: Sequence[str]) -> str:
 
 
 def _as_json(
-    args: argparse.Namespace, problem: Problem, found: Plan, labels: Sequence[str], regret: float
+    args: argparse.Namespace,
+    found: Plan,
+    labels: Sequence[str],
+    optimal: NDArray[np.float64] | None,
 ) -> dict[str, Any]:
     def number(value: float) -> float | None:
         return value if math.isfinite(value) else None
@@ -271,8 +288,8 @@ def _as_json(
         "calls": found.calls,
         "budget": found.budget,
         "reached": found.reached,
-        "optimal_values": optimal_values(problem, found).tolist(),
-        "simple_regret": regret,
+        "optimal_values": None if optimal is None else optimal.tolist(),
+        "simple_regret": None if optimal is None else optimal.max() - optimal[found.action],
     }
 
 

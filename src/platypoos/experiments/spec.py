@@ -38,12 +38,16 @@ MEASURES = ("received", "expected", "total", "regret", "calls", "seconds")
 sum of the rewards received; what the first action costs; calls and seconds."""
 Makers = Mapping[str, Any]
 """Problems that are not ours: what makes each, by its name."""
-PROBLEMS: dict[str, Any] = {
+SOLVED: dict[str, Any] = {
     "switch-chain": problems.SwitchChain,
     "garnet": problems.Garnet,
     "grid": problems.Grid,
     "battery": problems.Battery,
     "made-to-order": problems.MadeToOrder,
+}
+"""Small problems for the command line: the values of all their states are known."""
+PROBLEMS: dict[str, Any] = {
+    **SOLVED,
     "random-table": problems.RandomTable,
     "random-tree": problems.RandomTree,
     "one-off": problems.OneOff,
@@ -66,6 +70,7 @@ PROBLEMS: dict[str, Any] = {
     "lander": problems.Lander,
     "gymnasium": GymnasiumModel,
 }
+"""What an experiment can name."""
 
 
 NO_MAKERS: Makers = MappingProxyType({})

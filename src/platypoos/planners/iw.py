@@ -80,7 +80,7 @@ class IW(Planner):
     def _plan(self, task: Task) -> Plan:
         sim, tree, growth = begin(task, 1)
         search(task, sim, tree, growth, self.width)
-        end = int(back_up(tree, growth.first, self.discount, growth.seed))
+        end = int(back_up(tree, growth, self.discount))
         return finish(self, task, sim, tree, end, tree.value)
 
 

@@ -17,7 +17,7 @@ from platypoos.advice import UNASKED
 from platypoos.blame import brief
 from platypoos.errors import InvalidArgument, ModelError
 from platypoos.models.base import said_of_one
-from platypoos.planners.growth import NOBODY, Growth
+from platypoos.planners.growth import NOBODY, Growth, options
 from platypoos.tree import ROOT, Tree, set_node, ticket
 
 Atoms = NDArray[np.int64]
@@ -168,7 +168,7 @@ class NoveltyTable:
         return bool(_record(self._slots, atoms, self._pairs, depth))
 
     def is_first(self, atoms: Atoms, depth: int) -> bool:
-        """Whether an atom of a state that was noted at a depth was seen at no smaller one."""
+        """Whether an atom of a state that was met at a depth was seen at no smaller one."""
         return bool(_is_first(self._slots, atoms, self._pairs, depth))
 
 
@@ -213,7 +213,7 @@ def is_first_kernel(slots: Slots, atoms: Atoms, pairs: bool, depth: int) -> bool
     for i in range(len(atoms)):
         for j in range(i, len(atoms) if pairs else i + 1):
             slot = _find_slot(slots.keys, (atoms[i] << 32) | atoms[j])
-            if slots.keys[slot] != EMPTY and slots.depths[slot] == depth:
+            if slots.keys[slot] == EMPTY or slots.depths[slot] >= depth:
                 return True
     return False
 
@@ -233,27 +233,38 @@ _record, _is_first, _move = fast(record_kernel), fast(is_first_kernel), fast(mov
 
 
 @jit
-def back_up(tree: Tree, choice: NDArray[np.int32], gamma: float, seed: int) -> int:
-    """Give each node its value: its own reward and the best that was seen after it.
+def back_up(tree: Tree, growth: Growth, gamma: float) -> int:
+    """Give each node its value: its own reward and the best that may come after it.
 
-    Nothing is counted behind the last node of a path. ``choice`` becomes the best child of each
-    node; ties are broken by chance. Returns the last node of the best path.
+    What was not tried counts as 0, so where everything that was tried costs something, the path
+    is taken to end, unless all actions were tried. Of equal values the one with the longer paths
+    below it is better, then chance decides. Returns the last node of the best path.
     """
-    tree = borrowed(tree)
+    tree, growth = borrowed(tree), borrowed(growth)
+    choice, height, tried = growth.first, growth.plays, growth.children
     size = tree.size[0]
     for node in range(size):
-        choice[node] = NOBODY
+        choice[node], height[node], tried[node] = NOBODY, 0, 0
     for node in range(size - 1, ROOT, -1):
         if tree.pulls[node] == 0:
             continue
         rest = 0.0 if choice[node] == NOBODY else tree.value[choice[node]]
+        if rest < 0.0 and tried[node] < options(growth, node):
+            rest, choice[node] = 0.0, NOBODY
         tree.value[node] = tree.reward[node] + gamma * rest
         parent = tree.parent[node]
+        tried[parent] += 1
+        height[parent] = max(height[parent], 1 + height[node])
         rival = choice[parent]
+        lead = 0.0 if rival == NOBODY else tree.value[node] - tree.value[rival]
+        longer = height[node] - height[rival]
         if (
             rival == NOBODY
-            or tree.value[node] > tree.value[rival]
-            or (tree.value[node] == tree.value[rival] and ticket(seed, node) > ticket(seed, rival))
+            or lead > 0
+            or (lead == 0 and longer > 0)
+            or (
+                lead == 0 and longer == 0 and ticket(growth.seed, node) > ticket(growth.seed, rival)
+            )
         ):
             choice[parent] = node
     end = int(choice[ROOT])

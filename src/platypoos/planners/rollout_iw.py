@@ -42,14 +42,14 @@ class RolloutIW(Planner):
 
     Symbols: RIW(k) has k = ``width``; a node is *solved* if no walk needs to come back to it:
     nothing new is seen there, the episode ends, or all its children are solved. The value of a
-    node is the best discounted sum of rewards seen below it.
+    node is the best discounted sum of rewards seen below it; what was not tried counts as 0. Of
+    equal values the action with the longest path below it is taken.
 
     Deviations: it stops before the budget is spent when the root is solved, as published. The
     first state counts as seen. A node that was novel, and is no longer since its features were
     seen at a smaller depth, keeps its reward; the authors' program forgets it. From step to step
-    of an episode the tree below the action taken is kept (``control`` does that); depths are
-    counted anew, and all features of the kept tree count as seen, each at its smallest depth (the
-    authors' program starts with an empty table, and kept nodes leave no trace in it).
+    of an episode the tree below the action taken is kept (``control`` does that), depths are
+    counted anew, and the kept nodes leave no trace in the new table, as in the authors' program.
     Rewards are not clipped, and a lost life costs what the model says.
 
     Args:
@@ -97,7 +97,7 @@ class RolloutIW(Planner):
             search.roll_out()
         if memory is not None:
             memory.keep(task, sim, tree)
-        end = int(back_up(tree, growth.first, self.discount, growth.seed))
+        end = int(back_up(tree, growth, self.discount))
         return finish(self, task, sim, tree, end, tree.value)
 
 
@@ -118,9 +118,11 @@ class _Rollouts:
         self._child: dict[tuple[int, int], int] = {}
         self._atoms: list[Atoms] = []
         for node in range(tree.num_nodes):  # the root, and the tree that was kept
-            if node != ROOT:
+            if node == ROOT:
+                self._meet(node)
+            else:
                 self._child[int(tree.parent[node]), int(tree.action[node])] = node
-            self._meet(node)
+                self._atoms.append(self._read(node))
 
     def unsolved_actions(self, node: int) -> list[int]:
         """The actions of a node that lead to nodes that are not solved; none if it is solved."""
@@ -153,12 +155,15 @@ class _Rollouts:
 
     def _meet(self, node: int) -> bool:
         """Note the features of a node that is met for the first time; whether it is novel."""
-        if self._tree.flags[node] & TERMINAL:
-            self._atoms.append(NO_ATOMS)
-            return False
-        atoms = self._reader.read(self._sim.states_of(np.array([node]))[0])
+        atoms = self._read(node)
         self._atoms.append(atoms)
-        return self._table.record(atoms, int(self._tree.depth[node]))
+        return len(atoms) > 0 and self._table.record(atoms, int(self._tree.depth[node]))
+
+    def _read(self, node: int) -> Atoms:
+        """The atoms of a node; none if the episode ends there."""
+        if self._tree.flags[node] & TERMINAL:
+            return NO_ATOMS
+        return self._reader.read(self._sim.states_of(np.array([node]))[0])
 
     def _is_still_novel(self, node: int) -> bool:
         return self._table.is_first(self._atoms[node], int(self._tree.depth[node]))

@@ -136,6 +136,8 @@ class NoisyTable(Tabular):
 
     def expected_return(self, actions: tuple[int, ...], discount: float) -> float:
         """Expected discounted sum of rewards of these actions, from the initial state."""
+        if not self.slip:
+            return super().expected_return(actions, discount)
         chances = np.zeros(self.num_states)
         chances[self.initial_state] = 1.0
         total, weight = 0.0, 1.0
