@@ -6,9 +6,9 @@
 
 A reference is exact where the optimum is known: by backward induction, by a dynamic programme, or
 because nothing better is possible. Elsewhere it is the best mean of some planners with up to 20
-times the largest budget of the challenge; or what is in the file, if that is better: more planners
-can only raise it. Random actions and references are means over the same instances, those of the
-seeds 0, 1, ….
+times the largest budget of the challenge; or what is in the file, if that is better on as many
+instances: more planners can only raise it. Random actions and references are means over the same
+instances, those of the seeds 0, 1, ….
 """
 
 from __future__ import annotations
@@ -233,8 +233,10 @@ def main() -> None:
             bar.set_postfix_str(challenge.name)
             random, reference, how = found(challenge, args)
             before = known.get(challenge.name)
-            if before is not None and how.startswith("best") and before.reference > reference:
-                random, reference, how = vars(before).values()
+            if before is not None and before.reference > reference:
+                on, on_before = how.partition(", on ")[2], before.provenance.partition(", on ")[2]
+                if on and on == on_before:  # searched, and on the same instances
+                    random, reference, how = vars(before).values()
             data[challenge.name] = {"random": random, "reference": reference, "provenance": how}
             ordered = {one.name: data[one.name] for one in CHALLENGES if one.name in data}
             text = json.dumps(ordered, indent=1, ensure_ascii=False)

@@ -9,6 +9,7 @@ from collections import OrderedDict
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from platypoos.control import control
 from platypoos.experiments.spec import NO_MAKERS, Cell, Makers, canonical
@@ -71,12 +72,19 @@ def run_cell(cell: Cell, makers: Makers = NO_MAKERS) -> Row:
     if isinstance(problem, Problem):
         if cell.access == "restore":  # by random dynamics the same actions may lead elsewhere
             row["expected"] = problem.expected_return(episode.actions, cell.discount)
-        if cell.horizon is None:
-            values = problem.action_values(problem.initial_state, cell.discount)
-        else:
-            values = problem.finite_values(problem.initial_state, cell.discount, cell.horizon)
-        row["regret"] = float(values.max() - values[episode.actions[0]])
+        values = _first_values(problem, cell)
+        if values is not None:
+            row["regret"] = float(values.max() - values[episode.actions[0]])
     return row
+
+
+def _first_values(problem: Problem, cell: Cell) -> NDArray[np.float64] | None:
+    """Q* of the initial state; None if it is not asked for and takes long."""
+    if cell.horizon is None:
+        return problem.action_values(problem.initial_state, cell.discount)
+    if cell.steps > 1:  # with a horizon every state that can be reached is visited
+        return None
+    return problem.finite_values(problem.initial_state, cell.discount, cell.horizon)
 
 
 _KEPT: OrderedDict[str, tuple[Any, Any]] = OrderedDict()

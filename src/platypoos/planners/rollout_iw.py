@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -24,6 +25,10 @@ from platypoos.planners.novelty import (
 from platypoos.tree import ROOT, TERMINAL, Tree
 
 ONCE = np.ones(1, np.int64)
+NEGLIGIBLE = 0.01
+"""Walks end where rewards are discounted to this…"""
+SHALLOWEST = 100
+"""…but not before this depth."""
 NO_ATOMS = np.empty(0, np.int64)
 
 
@@ -50,7 +55,8 @@ class RolloutIW(Planner):
     seen at a smaller depth, keeps its reward; the authors' program forgets it. From step to step
     of an episode the tree below the action taken is kept (``control`` does that), depths are
     counted anew, and the kept nodes leave no trace in the new table, as in the authors' program.
-    Rewards are not clipped, and a lost life costs what the model says.
+    Rewards are not clipped, and a lost life costs what the model says. Walks end where rewards are
+    discounted to a hundredth, but not before depth 100 (published: depth 1,500).
 
     Args:
         discount: γ, in [0, 1).
@@ -92,7 +98,7 @@ class RolloutIW(Planner):
         sim, tree, growth = begin(task, 1, len(kept))
         if memory is not None and len(kept):
             memory.put_into(sim, tree, growth, kept)
-        search = _Rollouts(task, sim, tree, growth, self.width)
+        search = _Rollouts(task, sim, tree, growth, self.width, deepest_of(self.discount))
         while sim.calls < task.budget and search.unsolved_actions(ROOT):
             search.roll_out()
         if memory is not None:
@@ -101,15 +107,28 @@ class RolloutIW(Planner):
         return finish(self, task, sim, tree, end, tree.value)
 
 
+def deepest_of(discount: float) -> int:
+    """The depth at which walks end.
+
+    >>> deepest_of(0.5), deepest_of(0.99)
+    (100, 458)
+    """
+    if discount == 1.0:  # the horizon is the end
+        return 1 << 30
+    if discount == 0.0:
+        return SHALLOWEST
+    return max(SHALLOWEST, int(math.log(NEGLIGIBLE) / math.log(discount)))
+
+
 class _Rollouts:
     """The tree of one plan, and what walks have solved of it."""
 
-    def __init__(self, task: Task, sim: Ledger, tree: Tree, growth: Growth, width: int) -> None:
+    def __init__(
+        self, task: Task, sim: Ledger, tree: Tree, growth: Growth, width: int, deepest: int
+    ) -> None:
         self._sim, self._tree, self._growth = sim, tree, growth
-        self._budget, self._horizon = (
-            task.budget,
-            task.within_horizon(task.budget + len(tree.parent)),
-        )
+        self._budget = task.budget
+        self._deepest = task.within_horizon(deepest)
         self._reader = FeatureReader(task.model, width)
         self._table = NoveltyTable(width)
         self._rng = np.random.default_rng(growth.seed)
@@ -148,7 +167,7 @@ class _Rollouts:
                 novel = self._meet(child)
             else:
                 return
-            if not novel or self._tree.depth[child] >= self._horizon:
+            if not novel or self._tree.depth[child] >= self._deepest:
                 self._solve(child)
                 return
             node = child
