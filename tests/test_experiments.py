@@ -124,14 +124,14 @@ def test_a_failing_cell_is_recorded_and_the_others_go_on(tmp_path, capsys, monke
 
     real = cells.run_cell
 
-    def fails(cell):
+    def fails(cell, makers):
         if cell.planner.name == "uniform" and cell.seed == 1:
             message = "out of luck"
             raise ZeroDivisionError(message)
-        return real(cell)
+        return real(cell, makers)
 
-    def in_this_process(missing, workers, cluster):
-        yield missing, cells.run_cells(missing)
+    def in_this_process(missing, workers, cluster, makers):
+        yield missing, cells.run_cells(missing, makers)
 
     monkeypatch.setattr(cells, "run_cell", fails)
     monkeypatch.setattr(runner, "_results", in_this_process)
@@ -276,7 +276,7 @@ def test_a_database_of_another_version(tmp_path):
     store = Store(tmp_path, create=True)
     store.set_fact("schema", "99")
     store.close()
-    with pytest.raises(StoreError, match=r"another version \(its schema is 99, this one's 1\)"):
+    with pytest.raises(StoreError, match=r"another version \(its schema is 99, this one's 2\)"):
         experiments.run(SMALL, tmp_path, progress=False)
 
 

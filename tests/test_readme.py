@@ -10,7 +10,7 @@ README = (Path(__file__).parent.parent / "README.md").read_text()
 
 def test_every_block_runs(tmp_path, monkeypatch, capsys):
     blocks = re.findall(r"```python\n(.*?)```", README, re.DOTALL)
-    assert len(blocks) == 9
+    assert len(blocks) == 10
     names: dict[str, object] = {}
     exec(blocks[0], names)  # noqa: S102
     plan = names["plan"]
@@ -30,11 +30,15 @@ def test_every_block_runs(tmp_path, monkeypatch, capsys):
     exec(blocks[6], names)  # noqa: S102
     assert 490 < names["plan"].calls <= 500
     assert {path.name for path in tmp_path.iterdir()} == {"cartpole.gif", "cartpole.json"}
+    names["__name__"] = "__main__"
     exec(blocks[8], names)  # noqa: S102
+    assert names["found"].summary.done == 15
+    assert "mine (total, 5 runs)" in capsys.readouterr().out
+    exec(blocks[9], names)  # noqa: S102
     h = names["h"]
     assert (round(h.nu, 2), h.rho, h.kappa_u) == (1.16, 0.5, 1.0)
-    said = re.findall(r"# '(.*?)': ", blocks[8])
-    calls = re.findall(r"^pp\.theory\.bound\(.*?\)\.rate", blocks[8], re.MULTILINE)
+    said = re.findall(r"# '(.*?)': ", blocks[9])
+    calls = re.findall(r"^pp\.theory\.bound\(.*?\)\.rate", blocks[9], re.MULTILINE)
     assert said == [eval(call, names) for call in calls]  # noqa: S307
     assert len(said) == 2
 

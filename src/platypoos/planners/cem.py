@@ -71,8 +71,8 @@ class CEM(Planner):
             a fifth, at least 12, and at most a quarter of the budget.
 
     >>> import platypoos as pp
-    >>> planner = pp.CEM(discount=0.95)
-    >>> planner.plan(pp.problems.SwitchChain(), budget=1_000, seed=0).action
+    >>> planner = pp.CEM(discount=0.8)
+    >>> planner.plan(pp.problems.Garnet(5, 2, seed=1), budget=1_000, seed=0).action
     0
     """
 
