@@ -13,10 +13,12 @@ from platypoos.advice import pick
 from platypoos.checks import check_count
 from platypoos.errors import InvalidArgument
 from platypoos.plan import Plan
-from platypoos.planners.base import Planner, Task
+from platypoos.planners.base import Task
 from platypoos.planners.growth import Growth, random_below
 from platypoos.planners.sequences import (
+    IDLE,
     SequenceMemory,
+    SequencePlanner,
     Sequences,
     begin_search,
     continued,
@@ -32,8 +34,6 @@ MOMENTUM = 0.1
 """Weight of the old distribution when a new one is fitted."""
 TRUST = 0.5
 """Weight of the last decision's best sequence in the first distribution."""
-IDLE = 200
-"""After so many sequences in a row that were known already, the search is over."""
 
 
 class Population(NamedTuple):
@@ -45,7 +45,7 @@ class Population(NamedTuple):
 
 
 @dataclass(frozen=True, kw_only=True)
-class CEM(Planner):
+class CEM(SequencePlanner):
     """The cross-entropy method: draw sequences, fit a distribution to the best ones, repeat.
 
     Use it where rewards have little noise and good sequences are alike. It needs to know
@@ -78,7 +78,6 @@ class CEM(Planner):
 
     population: int = 12
     elites: int = 4
-    length: int | None = None
 
     name: ClassVar[str] = "cem"
     citation: ClassVar[str] = (
@@ -92,8 +91,6 @@ class CEM(Planner):
             raise InvalidArgument(
                 f"elites must be at most the population, {self.population}, got {self.elites}"
             )
-        if self.length is not None:
-            object.__setattr__(self, "length", check_count("length", self.length))
 
     def remember(self) -> SequenceMemory:
         """The best sequence of the last decision."""

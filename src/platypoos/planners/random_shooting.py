@@ -6,21 +6,25 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from platypoos._jit import borrowed, jit
-from platypoos.checks import check_count
 from platypoos.plan import Plan
-from platypoos.planners.base import Planner, Task
+from platypoos.planners.base import Task
 from platypoos.planners.growth import Growth, random_below
-from platypoos.planners.sequences import Sequences, begin_search, end_search, judge, lay
+from platypoos.planners.sequences import (
+    IDLE,
+    SequencePlanner,
+    Sequences,
+    begin_search,
+    end_search,
+    judge,
+    lay,
+)
 from platypoos.simulator import calls_made, play
 from platypoos.simulator_compiled import Driver
 from platypoos.tree import Tree
 
-IDLE = 200
-"""After so many sequences in a row that were known already, the search is over."""
-
 
 @dataclass(frozen=True, kw_only=True)
-class RandomShooting(Planner):
+class RandomShooting(SequencePlanner):
     """Draw sequences of actions at random and take the first action of the best one.
 
     Use it as a baseline for searches over sequences. It needs to know nothing and keeps nothing
@@ -43,19 +47,12 @@ class RandomShooting(Planner):
     0
     """
 
-    length: int | None = None
-
     name: ClassVar[str] = "random-shooting"
     citation: ClassVar[str] = (
         "Nagabandi, Kahn, Fearing, Levine. Neural network dynamics for model-based deep "
         "reinforcement learning with model-free fine-tuning. ICRA 2018."
     )
     uses: ClassVar[tuple[str, ...]] = ("value", "policy")
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if self.length is not None:
-            object.__setattr__(self, "length", check_count("length", self.length))
 
     def _plan(self, task: Task) -> Plan:
         search = begin_search(task, self.discount, self.length)

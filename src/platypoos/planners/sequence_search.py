@@ -9,14 +9,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from platypoos._jit import borrowed, inlined, jit
-from platypoos.checks import check_count
 from platypoos.plan import Plan
-from platypoos.planners.base import Planner, Task
+from platypoos.planners.base import Task
 from platypoos.planners.growth import Growth, random_below
 from platypoos.planners.sequences import (
     ENDED,
+    IDLE,
     KNOWN,
     SequenceMemory,
+    SequencePlanner,
     Sequences,
     begin_search,
     continued,
@@ -30,12 +31,10 @@ from platypoos.tree import Tree
 
 SEED_SHARE = 0.4
 """Share of the budget for sequences of one action, where there is nothing better to start from."""
-IDLE = 200
-"""After so many sequences in a row that were known already, the search is over."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class SequenceSearch(Planner):
+class SequenceSearch(SequencePlanner):
     """Change a stretch of the best sequence of actions, and keep the change if it is not worse.
 
     Use it where rewards have little noise and steps are small: vehicles, robots, games. It needs
@@ -66,16 +65,9 @@ class SequenceSearch(Planner):
     0
     """
 
-    length: int | None = None
-
     name: ClassVar[str] = "sequence-search"
     citation: ClassVar[str] = "platypoos: local search over sequences with dyadic stretches."
     uses: ClassVar[tuple[str, ...]] = ("value",)
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if self.length is not None:
-            object.__setattr__(self, "length", check_count("length", self.length))
 
     def remember(self) -> SequenceMemory:
         """The best sequence of the last decision."""

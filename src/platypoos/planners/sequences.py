@@ -7,6 +7,7 @@ state that is known along it, so only what is new costs calls.
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -14,6 +15,7 @@ from numpy.typing import NDArray
 
 from platypoos._jit import borrowed, inlined, jit
 from platypoos.advice import is_legal
+from platypoos.checks import check_count
 from platypoos.models.base import Access
 from platypoos.plan import Plan
 from platypoos.planners.base import Ledger, Planner, Task
@@ -38,9 +40,23 @@ SHORTEST = 12
 """…or this long if that is more…"""
 AT_LEAST = 4
 """…but no longer than what allows so many of them within the budget."""
+IDLE = 200
+"""After so many sequences in a row that were known already, a search is over."""
 KNOWN, ENDED, COUNT = range(3)
 """Entries of ``Sequences.facts``: steps of the best sequence that were played; whether the episode
 ends behind them; how many sequences were judged."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class SequencePlanner(Planner):
+    """A planner that compares sequences of one length."""
+
+    length: int | None = None
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.length is not None:
+            object.__setattr__(self, "length", check_count("length", self.length))
 
 
 class Sequences(NamedTuple):
