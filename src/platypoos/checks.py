@@ -63,7 +63,7 @@ def check_horizon(horizon: object) -> int:
 def check_budget(budget: object, num_actions: int, largest: int = LARGEST_BUDGET) -> int:
     """The budget as an int of at least one call per action, or an error that names both."""
     try:
-        value = operator.index(budget)  # type: ignore[arg-type]
+        value = operator.index(None if isinstance(budget, bool) else budget)  # type: ignore[arg-type]
     except TypeError:
         if not (isinstance(budget, float) and budget.is_integer()):
             raise InvalidArgument(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import hashlib
 import importlib
 import inspect
 import sys
@@ -50,11 +51,14 @@ class Comparison:
             found = lines(block, block.problems[0], self.rows)
             wide = max(len(line.planner.title) for line in found)
             head = "".join(f"{f'N = {n:,}':>26}" for n in block.budgets)
-            text += [f"{block.title} ({block.measure}, {block.seeds} runs)", " " * wide + head]
+            text += [
+                f"{block.title} ({block.measure}, {block.seeds} runs)",
+                " " * wide + " " + head,
+            ]
             for line in found:
                 means = line.intervals()
                 cells = [f"{means[n]!s:>26}" if n in means else f"{'–':>26}" for n in block.budgets]
-                text.append(f"{line.planner.title:{wide}}{''.join(cells)}")
+                text.append(f"{line.planner.title:{wide}} {''.join(cells)}")
         return "\n".join(text)
 
 
@@ -103,6 +107,10 @@ def compare(
     >>> found.standings.planners, found.report.name
     (('one-step', 'random'), 'report.html')
     """
+    if not isinstance(problems, Mapping):
+        raise InvalidArgument(
+            f"problems must be a dictionary of names and functions, got {problems!r}"
+        )
     blocks = [
         own_block(name, maker, planners, budgets, seeds=seeds, steps=steps, discount=discount,
                   horizon=horizon, measure=measure)
@@ -142,11 +150,19 @@ def own_block(
     """A block of an experiment for somebody's own problem."""
     if not callable(maker):
         raise InvalidArgument(
-            f"problem {name!r} must be a function that makes a model, got {maker!r}; pass "
-            "lambda: model"
+            f"problem {name!r} must be a function that makes a model, such as lambda: model, got "
+            f"{maker!r}"
         )
-    varies = "seed" in inspect.signature(maker).parameters
-    model = maker(seed=0) if varies else maker()
+    if isinstance(planners, str) or isinstance(budgets, int):
+        raise InvalidArgument(f"planners and budgets must be lists, got {planners!r}, {budgets!r}")
+    try:
+        varies = "seed" in inspect.signature(maker).parameters
+        model = maker(seed=0) if varies else maker()
+    except Exception as error:
+        raise InvalidArgument(
+            f"problem {name!r} cannot be made: {type(error).__name__}: {error}; its function must "
+            "take nothing, or a seed"
+        ) from error
     missing = missing_from(model)
     if missing:
         raise InvalidArgument(f"problem {name!r}: {missing}")
@@ -163,7 +179,26 @@ def own_block(
         horizon=horizon,
         varies=varies,
         family=family,
+        code=digest_of(maker),
     )
+
+
+def digest_of(maker: Maker) -> str:
+    """A name for the code of a function: what it calls in its module is a part of it."""
+    module = sys.modules.get(getattr(maker, "__module__", "") or "")
+    try:
+        import cloudpickle
+    except ImportError:
+        source = inspect.getsource(module) if module is not None else repr(maker)
+        return hashlib.sha256(source.encode()).hexdigest()[:16]
+    by_value = module is not None and getattr(module, "__file__", None) is not None
+    if by_value:
+        cloudpickle.register_pickle_by_value(module)
+    try:
+        return hashlib.sha256(cloudpickle.dumps(maker)).hexdigest()[:16]
+    finally:
+        if by_value:
+            cloudpickle.unregister_pickle_by_value(module)
 
 
 def choice_from(planner: str | Choice | Planner, discount: float) -> Choice:
@@ -216,7 +251,12 @@ def is_own(text: str) -> bool:
 def load_own(text: str) -> Maker:
     """Import ``module:function``; modules in the present directory are found too."""
     module, _, function = text.partition(":")
-    if "" not in sys.path:
+    if not is_own(text):
+        raise InvalidArgument(
+            f"your own problem is written MODULE:FUNCTION, such as my_module:make_model, without "
+            f".py and parameters; got {text!r}"
+        )
+    if str(Path.cwd()) not in sys.path:
         sys.path.insert(0, str(Path.cwd()))
     try:
         found = getattr(importlib.import_module(module), function)

@@ -12,7 +12,7 @@ from platypoos.experiments.cells import Row
 from platypoos.experiments.lines import Line, across_problems, differences, lines
 from platypoos.experiments.spec import Block, Experiment
 from platypoos.experiments.standings import Standings, standings
-from platypoos.experiments.standings_page import WORSE, draw, grid, page_parts
+from platypoos.experiments.standings_page import draw, explained, grid, page_parts
 from platypoos.experiments.store import Store
 
 COLOURS = (
@@ -30,6 +30,10 @@ NAMES = {
 HOW_TO = (
     "Means over seeds with 95 % bootstrap intervals. Click a legend entry to hide a line, twice to "
     "see it alone; drag to zoom, double-click to zoom out."
+)
+SCORES = (
+    "Scores are scaled so that 0 is what random actions get (or the worst planner, if random "
+    "actions take no part) and 1 the best mean."
 )
 STYLE = """
 body { font: 16px/1.5 system-ui, sans-serif; max-width: 70rem; margin: 2rem auto; padding: 0 1rem;
@@ -154,7 +158,7 @@ def _worse(compared: Standings) -> list[str]:
     head = ["planner", "is worse than", "on", "difference of scores", "p"]
     found = grid(head, body) if body else "<p>Nowhere.</p>"
     title = "<h2>Where planners are significantly worse than others</h2>"
-    return [title, f"<p>{html.escape(WORSE)}</p>", found]
+    return [title, f"<p>{SCORES} {html.escape(explained(compared))}</p>", found]
 
 
 def _figure(block: Block, found: list[Line]) -> str:
@@ -229,7 +233,10 @@ def _paired(block: Block, found: list[Line]) -> str:
             f"{compared[n][0]}, P = {compared[n][1]:.2f}" if n in compared else "–" for n in budgets
         ]
         body.append([line.planner.title, *shown])
-    title = f"{reference.planner.title} minus …, paired by seed; P that a run of it is better"
+    title = (
+        f"{reference.planner.title} minus …, paired by seed; P that one of its runs is better than "
+        "a run of the other"
+    )
     return grid([title, *(f"N = {n:,}" for n in budgets)], body)
 
 

@@ -70,7 +70,7 @@ def run(
     Args:
         experiment: what to run.
         out: the directory of the results; made if it is not there.
-        workers: processes on this machine; as many as it has cores if left out.
+        workers: processes on this machine; as many as it has cores if left out. One is this one.
         cluster: the address of a Dask scheduler to use instead.
         retry_failed: run cells again that have failed before.
         extend: go on although the directory holds another experiment.
@@ -148,6 +148,9 @@ def _results(
     """Chunks and their rows, as they are done; a chunk whose worker died is sent out again."""
     waiting = chunks(cells)[::-1]
     deaths = 0
+    while waiting and workers == 1 and cluster is None:  # no other process is needed
+        chunk = waiting.pop()
+        yield chunk, run_cells(chunk, makers)
     while waiting:
         with _executor(workers, cluster) as (executor, width):
             under_way: dict[Future[list[Row]], list[Cell]] = {}

@@ -125,6 +125,7 @@ class Cell:
     access: str
     horizon: int | None = None
     frames: int = 1
+    code: str = ""
 
     def as_data(self) -> dict[str, Any]:
         """All that the result depends on."""
@@ -141,6 +142,8 @@ class Cell:
             data["horizon"] = self.horizon
         if self.frames != 1:
             data["frames"] = self.frames
+        if self.code:
+            data["code"] = self.code
         return data
 
     @property
@@ -229,6 +232,8 @@ class Block:
     """…and of the best actions known; the best mean of all planners if left out."""
     provenance: str = ""
     """Where the reference is from."""
+    code: str = ""
+    """A digest of the code that makes somebody's own problem: other code, other results."""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "title", str(self.title))
@@ -261,6 +266,7 @@ class Block:
             self.access,
             self.horizon,
             self.frames,
+            self.code,
         )
 
     @property
@@ -284,7 +290,11 @@ class Block:
             if not several:
                 raise InvalidArgument(f"the block {self.title!r} has no {what}")
         for planner in self.planners:
-            self.cell(self.problems[0], planner, self.budgets[0], 0).make_planner()
+            made = self.cell(self.problems[0], planner, self.budgets[0], 0).make_planner()
+            if self.access not in {access.name.lower() for access in made.access}:
+                raise InvalidArgument(
+                    f"{planner.title} cannot plan with access {self.access}; leave it out"
+                )
         for problem in self.problems:
             model = self.cell(problem, self.planners[0], self.budgets[0], 0).make_problem(makers)
             missing = missing_from(model)

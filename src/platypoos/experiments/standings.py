@@ -92,12 +92,12 @@ class Standings:
                 i for i, p in enumerate(self.places) if (p.family, p.level) == (family, level)
             ]
             if chosen:
-                found[family] = _mean_of_known(means[:, chosen])
+                found[family] = mean_of_known(means[:, chosen])
         return found
 
     def overall(self, level: int) -> Floats:
         """The mean over the families in which a planner took part."""
-        return _mean_of_known(np.array(list(self.by_family(level).values())).T)
+        return mean_of_known(np.array(list(self.by_family(level).values())).T)
 
     def profile(self, thresholds: Floats) -> Floats:
         """[planners, thresholds] the share of places with at least such a mean score."""
@@ -151,7 +151,7 @@ class Standings:
         return found
 
 
-def _mean_of_known(values: Floats) -> Floats:
+def mean_of_known(values: Floats) -> Floats:
     """Means over the last axis without what is missing; NaN if all is."""
     known = np.isfinite(values)
     counts = known.sum(axis=-1)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import html
 import json
+import math
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from platypoos.experiments.spec import Experiment
-from platypoos.experiments.standings import LEVELS, LOWEST, SIGNIFICANT, Standings, Worse
+from platypoos.experiments.standings import (
+    LEVELS,
+    LOWEST,
+    SIGNIFICANT,
+    Standings,
+    Worse,
+    mean_of_known,
+)
 
 Floats = NDArray[np.float64]
 
@@ -29,9 +37,17 @@ WORSE = (
 )
 
 
+def explained(standings: Standings) -> str:
+    """How the lists are made, and whether there are seeds enough for them."""
+    needed = math.ceil(math.log2(len(standings.places) / SIGNIFICANT))
+    if standings.scores.shape[2] >= needed:
+        return WORSE
+    return f"{WORSE} Nothing can be listed with fewer than {needed} seeds."
+
+
 def ranked(standings: Standings) -> list[int]:
     """The planners, best first, by the mean over families at all levels of the budgets."""
-    means = np.nanmean([standings.overall(level) for level in standings.levels], axis=0)
+    means = mean_of_known(np.array([standings.overall(level) for level in standings.levels]).T)
     return [int(i) for i in np.argsort(-np.nan_to_num(means, nan=-np.inf), kind="stable")]
 
 
@@ -130,7 +146,7 @@ def page_parts(experiment: Experiment, standings: Standings, colours: tuple[str,
         parts.append(grid(*family_table(standings, level)))
     parts += [
         "<h2>Where planners are significantly worse than others</h2>",
-        f"<p>{html.escape(WORSE)}</p>",
+        f"<p>{html.escape(explained(standings))}</p>",
         grid(SUMMARY_HEAD, summary_of_worse(standings, worse)),
     ]
     for i in ranked(standings):
@@ -217,7 +233,7 @@ def markdown(experiment: Experiment, standings: Standings, listed_in_full: str) 
     for level in standings.levels:
         text += [f"## Scores, {title_of(standings, level)}", ""]
         text += markdown_table(*family_table(standings, level))
-    text += ["## Where planners are significantly worse than others", "", WORSE, ""]
+    text += ["## Where planners are significantly worse than others", "", explained(standings), ""]
     text += markdown_table(SUMMARY_HEAD, summary_of_worse(standings, worse))
     rows = listed(worse.get(listed_in_full, []))
     if rows:

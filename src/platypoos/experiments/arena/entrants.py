@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable
-from typing import Any
+from typing import Any, NamedTuple
 
 from platypoos.discounting import span
 from platypoos.errors import InvalidArgument
@@ -89,6 +89,38 @@ ENTRANTS: dict[str, tuple[str, Told]] = {
 """What tables call a planner, its name, and what it is told of a challenge."""
 
 
+UNTOLD = tuple(
+    title for title in ENTRANTS if title in {
+        "GraphPlaTγPOOS", "PlaTγPOOS", "SequOOL", "StroquOOL", "SOO", "GumbelMCTS", "UCT(auto)",
+        "BRUE", "SequentialHalving", "SequenceSearch", "CEM", "RandomShooting", "IW", "RolloutIW",
+        "Uniform", "OneStep", "Random",
+    }
+)  # fmt: skip
+"""Entrants that need to be told nothing of the rewards; for problems of which nothing is known."""
+
+
+def untold(titles: Iterable[str], discount: float, horizon: int | None) -> list[Choice]:
+    """Entrants for a problem of which nothing is known; an error for those that must be told."""
+    found = []
+    for title in titles:
+        if title not in UNTOLD:
+            raise InvalidArgument(
+                f"{title} must be told the range of the rewards, which is not known of your own "
+                f"problem; try: {', '.join(UNTOLD)}; or 'platypoos compare' with its parameters"
+            )
+        name, told = ENTRANTS[title]
+        asked = told(_Known(discount, horizon))  # type: ignore[arg-type]
+        found.append(Choice.of(name, title, **asked))
+    return found
+
+
+class _Known(NamedTuple):
+    """What is known of somebody's own problem."""
+
+    discount: float
+    horizon: int | None
+
+
 def can_enter(planner: str, challenge: Challenge) -> bool:
     """Whether a planner can use the challenge's access, and plan for its horizon."""
     kind = available()[planner]
@@ -114,7 +146,7 @@ def titles_of(asked: Iterable[str]) -> list[str]:
         if one in names:
             found += [title for title, (name, _) in ENTRANTS.items() if name == one]
         else:
-            found.append(nearest(one, [*ENTRANTS, *names], "planner of the arena"))
+            found.append(nearest(one, sorted({*ENTRANTS, *names}), "planner of the arena"))
     return list(dict.fromkeys(found)) or list(ENTRANTS)
 
 
@@ -153,7 +185,7 @@ def arena(
                 problems=(challenge.problem,),
                 planners=entrants(challenge, titles),
                 budgets=challenge.budgets if full else challenge.budgets[1:2],
-                seeds=seeds or (FULL_SEEDS if full else QUICK_SEEDS),
+                seeds=(FULL_SEEDS if full else QUICK_SEEDS) if seeds is None else seeds,
                 steps=challenge.steps,
                 discount=challenge.discount,
                 access=challenge.access,

@@ -64,7 +64,9 @@ class Verdict:
     """Of those planners that are not as they were."""
     unchanged: tuple[str, ...]
     new: tuple[str, ...]
-    """Planners that the baseline does not have."""
+    """Planners, and problems, that the baseline does not have."""
+    pairs: int
+    """Runs that were compared with the baseline."""
     seeds: int
     changes: tuple[tuple[str, str, float], ...]
     """Planner, problem, change of the mean score; the largest losses first."""
@@ -77,7 +79,8 @@ class Verdict:
     def lines(self) -> list[str]:
         """What to print."""
         changed = dict.fromkeys(finding.planner for finding in self.findings)
-        text = [f"{len(self.unchanged)} planners as before, {len(changed)} changed."]
+        counts = f"{len(self.unchanged)} planners as before, {len(changed)} changed."
+        text = [f"{self.pairs} runs compared: {counts}"]
         if self.new:
             text.append(f"not in the baseline: {', '.join(self.new)}")
         text += [str(f) for f in self.findings if f.family == "all problems" and not f.is_loss]
@@ -88,7 +91,10 @@ class Verdict:
                 for planner, problem, change in self.changes
                 if planner == finding.planner and change < 0
             ][:5]
-        text.append("the gate is closed" if self.losses else "the gate is open")
+        if self.pairs == 0:
+            text.append("nothing was compared: the baseline has none of these runs")
+        else:
+            text.append("the gate is closed" if self.losses else "the gate is open")
         return text
 
 
@@ -125,9 +131,12 @@ def read_baseline(path: Path) -> Results:
     if not rows or tuple(rows[0]) != HEAD:
         raise InvalidArgument(f"{path} is not a baseline: its first line must be {','.join(HEAD)}")
     try:
-        return {(r[0], r[1], int(r[2]), int(r[3])): float(r[4]) for r in rows[1:]}
+        found = {(r[0], r[1], int(r[2]), int(r[3])): float(r[4]) for r in rows[1:]}
     except (ValueError, IndexError) as error:
         raise InvalidArgument(f"{path} is not a baseline: {error}") from error
+    if not np.isfinite(list(found.values())).all():
+        raise InvalidArgument(f"{path} is not a baseline: a result is not a finite number")
+    return found
 
 
 def compare(
@@ -142,6 +151,9 @@ def compare(
     seeds = max(block.seeds for block in experiment.blocks)
     titles = dict.fromkeys(c.title for block in experiment.blocks for c in block.planners)
     new = tuple(title for title in titles if all(key[1] != title for key in baseline))
+    problems = tuple(
+        block.title for block in experiment.blocks if all(k[0] != block.title for k in baseline)
+    )
     going = [title for title in titles if title not in new]
     rounds = -(-seeds // ROUND)
     now: Results = {}
@@ -159,7 +171,8 @@ def compare(
         if any(finding.is_loss for finding in findings):
             break
     changes = changes_of(experiment.blocks, going, now, baseline)
-    return Verdict(findings, tuple(unchanged), new, done, tuple(changes))
+    pairs = sum(key in baseline for key in now)
+    return Verdict(findings, tuple(unchanged), new + problems, pairs, done, tuple(changes))
 
 
 def narrowed(experiment: Experiment, titles: Iterable[str], seeds: int) -> Experiment:
@@ -175,18 +188,24 @@ def narrowed(experiment: Experiment, titles: Iterable[str], seeds: int) -> Exper
 
 def is_same(title: str, now: Results, baseline: Results) -> bool:
     """Whether all runs of a planner are as they were."""
-    mine = {key: value for key, value in now.items() if key[1] == title}
+    mine = {key: value for key, value in now.items() if key[1] == title and key in baseline}
     return bool(mine) and all(
-        key in baseline and np.isclose(value, baseline[key], rtol=1e-9, atol=1e-12)
-        for key, value in mine.items()
+        np.isclose(value, baseline[key], rtol=1e-9, atol=1e-12) for key, value in mine.items()
     )
 
 
-def _scores(block: Block, results: Results, keys: list[Key]) -> list[float]:
-    if block.random is None or block.reference is None or block.random == block.reference:
-        return []
-    width = block.reference - block.random
-    return [max(LOWEST, (results[key] - block.random) / width) for key in keys]
+def _scores(block: Block, baseline: Results, results: Results, keys: list[Key]) -> list[float]:
+    """The scores of some runs.
+
+    Without references, a problem's results are scaled by their mean and spread in the baseline.
+    """
+    zero, one = block.random, block.reference
+    if zero is None or one is None or zero == one:
+        known = [value for key, value in baseline.items() if key[0] == block.title]
+        zero = float(np.mean(known))
+        one = zero + block.sign * (float(np.std(known)) or 1.0)
+        return [(results[key] - zero) / (one - zero) for key in keys]
+    return [max(LOWEST, (results[key] - zero) / (one - zero)) for key in keys]
 
 
 def _pairs(
@@ -194,7 +213,9 @@ def _pairs(
 ) -> tuple[list[float], list[float]]:
     """The scores of a planner on a problem, as it was and as it is, seed by seed."""
     keys = [key for key in now if key[:2] == (block.title, title) and key in baseline]
-    return _scores(block, baseline, keys), _scores(block, now, keys)
+    if not keys:
+        return [], []
+    return _scores(block, baseline, baseline, keys), _scores(block, baseline, now, keys)
 
 
 def findings_of(
