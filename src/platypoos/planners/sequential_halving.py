@@ -87,6 +87,7 @@ class SequentialHalving(Planner):
             at=np.empty(horizon + 1, np.int64),
             moves=np.empty((horizon + 1, task.num_actions), np.int64),
             top=np.full(1, -1, np.int64),
+            grown=np.zeros(1, np.int64),
             rounds=math.ceil(math.log2(task.num_actions)),
             horizon=horizon,
         )
@@ -106,6 +107,7 @@ class Agenda(NamedTuple):
     at: Ints  # [horizon + 1] the move whose turn it is
     moves: Ints  # [horizon + 1, actions] the remaining moves, as nodes
     top: Ints  # [1]
+    grown: Ints  # [1] nodes that there were before the present roll-out
     rounds: int  # ⌈log2 K⌉
     horizon: int
 
@@ -120,7 +122,7 @@ def run(sim: Any, tree: Tree, growth: Growth, agenda: Agenda, budget: int, gamma
         got = play(sim, tree, growth.path[:steps], growth.rewards)
         if got < 0:
             break
-        back_up(tree, growth, steps, got, gamma)
+        back_up(tree, growth, agenda, steps, got, gamma)
         rollouts += 1
     return rollouts
 
@@ -171,6 +173,7 @@ def next_rollout(tree: Tree, growth: Growth, agenda: Agenda, units: int) -> int:
             decide(tree, growth, agenda)
         elif agenda.size[top] <= 0:  # a plain roll-out, by a move not tried yet if there is one
             agenda.left[top] -= 1
+            agenda.grown[0] = tree.size[0]
             return rollout(tree, growth, node, agenda.horizon)
         elif agenda.size[top] == 1:
             share = agenda.left[top]
@@ -242,10 +245,13 @@ def rollout(tree: Tree, growth: Growth, node: int, horizon: int) -> int:
 
 
 @jit
-def back_up(tree: Tree, growth: Growth, steps: int, got: int, gamma: float) -> None:
+def back_up(tree: Tree, growth: Growth, agenda: Agenda, steps: int, got: int, gamma: float) -> None:
     """Mean returns (``score``) and values along the path."""
-    tree, growth = borrowed(tree), borrowed(growth)
-    prune(tree, growth, got, steps)
+    tree, growth, agenda = borrowed(tree), borrowed(growth), borrowed(agenda)
+    new = got  # by chance an episode may end before a move that was made earlier
+    while new < steps and growth.path[new] < agenda.grown[0]:
+        new += 1
+    prune(tree, growth, new, steps)
     total = growth.rewards[steps]
     for t in range(got - 1, -1, -1):
         node = growth.path[t]

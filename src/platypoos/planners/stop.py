@@ -165,7 +165,7 @@ def run(
             return False, best
         plays = bounds.plays[depth - 1]
         bounds.path[0] = node
-        if not ask_legal(sim, bounds.path[:1]):
+        if not ended and not ask_legal(sim, bounds.path[:1]):
             return False, best
         count = 1 if ended else count_legal(frontier.legal, node, frontier.num_actions)
         if calls_made(sim) + count * depth * plays > budget:
