@@ -28,6 +28,8 @@ def test_the_command_runs_reports_and_guards(tmp_path, capsys):
     assert "6 cells done" in printed
     assert "OneStep" in printed
     text = page.read_text()
+    assert "3 planners, 1 problems, 2 seeds." in text
+    assert (tmp_path / "arena.png").exists()
     assert "| planner | all | loops |" in text
     assert "exact: the best action costs nothing" in text
     assert (tmp_path / "a" / "report.html").exists()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import shutil
 import sys
 from dataclasses import replace
 from pathlib import Path
@@ -27,7 +28,7 @@ from platypoos.experiments.own import load_own, own_block
 from platypoos.experiments.report import write_report
 from platypoos.experiments.runner import run
 from platypoos.experiments.spec import Experiment, Makers, nearest
-from platypoos.experiments.standings import standings
+from platypoos.experiments.standings import Standings, standings
 from platypoos.experiments.standings_page import family_table, markdown, summary_of_worse
 from platypoos.experiments.store import Store
 from platypoos.options import whole
@@ -131,16 +132,33 @@ def _arena(args: argparse.Namespace) -> int:
     print(f"{head[0]:{wide}}  {head[1]:>5}   {'worse':>9}")
     for row in table:
         print(f"{row[0]:{wide}}  {row[1]:>5}   {worse[row[0]]:>9}")
-    if args.page is not None:
-        text = [f"# The arena ({experiment.name})", "", *markdown(experiment, found, DEFAULT)]
-        args.page.write_text("\n".join(text), encoding="utf-8")
-        print(args.page)
     if args.write_baseline is not None:
         gate.write_baseline(args.write_baseline, gate.results_of(experiment, rows))
         print(args.write_baseline)
-    for path in write_report(args.out):
+    written = write_report(args.out)
+    if args.page is not None:
+        _write_page(args.page, experiment, found, written[1])
+        written.append(args.page)
+    for path in written:
         print(path)
     return 1 if failed else 0
+
+
+def _write_page(page: Path, experiment: Experiment, found: Standings, picture: Path) -> None:
+    """The standings as Markdown, with the picture beside it."""
+    beside = page.with_suffix(".png")
+    shutil.copyfile(picture, beside)
+    planners, seeds = len(found.planners), found.scores.shape[2]
+    text = [
+        f"# Results: {experiment.name}",
+        "",
+        f"{planners} planners, {len(experiment.blocks)} problems, {seeds} seeds.",
+        "",
+        f"![Scores by family, and their profile]({beside.name})",
+        "",
+        *markdown(experiment, found, DEFAULT),
+    ]
+    page.write_text("\n".join(text), encoding="utf-8")
 
 
 def _show_failures(rows: dict[str, Row]) -> int:
