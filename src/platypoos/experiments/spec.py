@@ -309,10 +309,7 @@ class Block:
                     f"{problem.title} can only be reset: its dynamics are random; pass access reset"
                 )
             for budget in self.budgets:
-                if self.frames == 1:
-                    check_budget(budget, model.num_actions)
-                else:
-                    check_budget(check_count("budget", budget) // self.frames, model.num_actions)
+                check_budget(check_budget(budget, 1) // self.frames, model.num_actions)
 
 
 @dataclass(frozen=True)

@@ -21,7 +21,6 @@ from platypoos.planners.sequences import (
     SequencePlanner,
     Sequences,
     begin_search,
-    continued,
     end_search,
     judge,
     lay,
@@ -101,7 +100,6 @@ class CEM(SequencePlanner):
         length, kept = search.length, search.kept
         weights = np.full((length, task.num_actions), 1.0 / task.num_actions)
         if len(kept):
-            kept = continued(kept, length)
             weights *= 1.0 - TRUST
             weights[np.arange(length), kept] += TRUST
         population = Population(
@@ -110,10 +108,7 @@ class CEM(SequencePlanner):
             values=np.full(self.population, -np.inf),
         )
         run(
-            search.sim,
-            search.tree,
-            search.growth,
-            search.lines,
+            *search.parts,
             population,
             kept,
             self.elites,

@@ -87,7 +87,8 @@ def random_below(growth: Growth, end: int) -> int:
     """A random number from 0 to end − 1."""
     growth.drawn[0] += 1
     bits = ticket(growth.seed + 1, growth.drawn[0]) >> np.uint64(32)
-    return int((bits * np.uint64(end)) >> np.uint64(32))
+    # Signed: compiled code would else mix it with signed numbers, and make floats of both.
+    return np.int64((bits * np.uint64(end)) >> np.uint64(32))  # type: ignore[return-value]
 
 
 @inlined

@@ -7,15 +7,14 @@ from typing import ClassVar
 
 import numpy as np
 
-from platypoos.models.base import Access
 from platypoos.plan import Plan
-from platypoos.planners.base import Ledger, Planner, Task, request
+from platypoos.planners.base import Ledger, Task, request
 from platypoos.planners.growth import Growth, begin, finish
 from platypoos.planners.novelty import (
     FeatureReader,
+    NoveltyPlanner,
     NoveltyTable,
     back_up,
-    check_width,
     legal_actions,
     make_child,
 )
@@ -23,7 +22,7 @@ from platypoos.tree import ROOT, TERMINAL, Tree
 
 
 @dataclass(frozen=True)
-class IW(Planner):
+class IW(NoveltyPlanner):
     """Iterated width: breadth-first search that drops states which show nothing new.
 
     Use it where rewards are rare and a state is made of a few features with few values each:
@@ -62,20 +61,11 @@ class IW(Planner):
     (1, 1, 1, 0, 0, 0, 0, 0, 0)
     """
 
-    width: int = 1
-
     name: ClassVar[str] = "iw"
     citation: ClassVar[str] = (
         "Lipovetzky, Ramirez, Geffner. Classical planning with simulators: results on the Atari "
         "video games. IJCAI 2015."
     )
-    needs: ClassVar[str] = "features of states that tell what is new; that there is no noise"
-    access: ClassVar[tuple[Access, ...]] = (Access.RESTORE,)
-    uses: ClassVar[tuple[str, ...]] = ("features",)
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        object.__setattr__(self, "width", check_width(self.width))
 
     def _plan(self, task: Task) -> Plan:
         sim, tree, growth = begin(task, 1)

@@ -37,11 +37,6 @@ class TreeMemory:
         """Take note of the action that was taken."""
         self._action = action
 
-    @property
-    def tree(self) -> Tree:
-        """The tree that was kept."""
-        return self._tree  # type: ignore[no-any-return]
-
     def below(self, task: Task) -> Nodes:
         """The nodes that were kept below the action taken, the new root first.
 

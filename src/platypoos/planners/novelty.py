@@ -7,7 +7,8 @@ seen at its depth or above it before.
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from dataclasses import dataclass
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,7 +17,8 @@ from platypoos._jit import borrowed, fast, inlined, jit
 from platypoos.advice import UNASKED
 from platypoos.blame import brief
 from platypoos.errors import InvalidArgument, ModelError
-from platypoos.models.base import said_of_one
+from platypoos.models.base import Access, said_of_one
+from platypoos.planners.base import Planner
 from platypoos.planners.growth import NOBODY, Growth, options
 from platypoos.tree import ROOT, Tree, set_node, ticket
 
@@ -36,6 +38,21 @@ def check_width(width: object) -> int:
             f"width must be 1 (single features) or 2 (pairs of features), got {width!r}"
         )
     return int(width)  # type: ignore[call-overload,no-any-return]
+
+
+@dataclass(frozen=True)
+class NoveltyPlanner(Planner):
+    """A planner that looks for states which show something new."""
+
+    width: int = 1
+
+    needs: ClassVar[str] = "features of states that tell what is new; that there is no noise"
+    access: ClassVar[tuple[Access, ...]] = (Access.RESTORE,)
+    uses: ClassVar[tuple[str, ...]] = ("features",)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        object.__setattr__(self, "width", check_width(self.width))
 
 
 class FeatureReader:

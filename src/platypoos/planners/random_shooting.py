@@ -56,15 +56,7 @@ class RandomShooting(SequencePlanner):
 
     def _plan(self, task: Task) -> Plan:
         search = begin_search(task, self.discount, self.length)
-        run(
-            search.sim,
-            search.tree,
-            search.growth,
-            search.lines,
-            task.budget,
-            self.discount,
-            search.restores,
-        )
+        run(*search.parts, task.budget, self.discount, search.restores)
         return end_search(self, task, search)
 
 

@@ -8,17 +8,16 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from platypoos.models.base import Access
 from platypoos.plan import Plan
-from platypoos.planners.base import Ledger, Planner, Task, request
+from platypoos.planners.base import Ledger, Task, request
 from platypoos.planners.growth import Growth, begin, finish
 from platypoos.planners.keeping import NOTHING, TreeMemory
 from platypoos.planners.novelty import (
     Atoms,
     FeatureReader,
+    NoveltyPlanner,
     NoveltyTable,
     back_up,
-    check_width,
     legal_actions,
     make_child,
 )
@@ -33,7 +32,7 @@ NO_ATOMS = np.empty(0, np.int64)
 
 
 @dataclass(frozen=True)
-class RolloutIW(Planner):
+class RolloutIW(NoveltyPlanner):
     """Random walks from the root, each as long as it sees features at a smaller depth than before.
 
     Use it where few calls must reach far, and rewards are rare: Atari games with a few dozen
@@ -74,19 +73,10 @@ class RolloutIW(Planner):
     (1, 1, 1, 0, 0, 0, 0, 0, 0)
     """
 
-    width: int = 1
-
     name: ClassVar[str] = "rollout-iw"
     citation: ClassVar[str] = (
         "Bandres, Bonet, Geffner. Planning with pixels in (almost) real time. AAAI 2018."
     )
-    needs: ClassVar[str] = "features of states that tell what is new; that there is no noise"
-    access: ClassVar[tuple[Access, ...]] = (Access.RESTORE,)
-    uses: ClassVar[tuple[str, ...]] = ("features",)
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        object.__setattr__(self, "width", check_width(self.width))
 
     def remember(self) -> Any:
         """The tree below the action taken, for the next step of an episode."""

@@ -20,7 +20,6 @@ from platypoos.planners.sequences import (
     SequencePlanner,
     Sequences,
     begin_search,
-    continued,
     end_search,
     judge,
     lay,
@@ -78,12 +77,9 @@ class SequenceSearch(SequencePlanner):
         actions = np.argsort(task.rng.random(task.num_actions))
         seeds = np.repeat(actions[:, None], search.length, axis=1)
         if len(search.kept):
-            seeds = np.vstack((continued(search.kept, search.length), seeds))
+            seeds = np.vstack((search.kept, seeds))
         run(
-            search.sim,
-            search.tree,
-            search.growth,
-            search.lines,
+            *search.parts,
             seeds,
             len(search.kept) > 0,
             task.budget,
@@ -142,24 +138,18 @@ def propose(
     length, known = len(lines.actions), int(lines.facts[KNOWN])
     if at_random:
         for t in range(length):
-            lines.trial[t] = signed_below(growth, growth.num_actions)
+            lines.trial[t] = random_below(growth, growth.num_actions)
         return
-    start = signed_below(growth, known)
-    if lines.facts[ENDED] == 1 and signed_below(growth, 2) == 0:
-        start = max(0, known - 1 - signed_below(growth, 1 + (1 << signed_below(growth, 4))))
-    stretch = 1 << signed_below(growth, scales(length))
+    start = random_below(growth, known)
+    if lines.facts[ENDED] == 1 and random_below(growth, 2) == 0:
+        start = max(0, known - 1 - random_below(growth, 1 + (1 << random_below(growth, 4))))
+    stretch = 1 << random_below(growth, scales(length))
     action = lines.actions[start]
     if growth.num_actions > 1:
-        action += 1 + signed_below(growth, growth.num_actions - 1)
+        action += 1 + random_below(growth, growth.num_actions - 1)
     for t in range(length):
         changed = start <= t < start + stretch
         lines.trial[t] = action % growth.num_actions if changed else lines.actions[t]
-
-
-@inlined
-def signed_below(growth: Growth, end: int) -> int:
-    """A random number from 0 to end − 1; compiled code would else mix signed and unsigned."""
-    return np.int64(random_below(growth, end))  # type: ignore[return-value]
 
 
 @inlined

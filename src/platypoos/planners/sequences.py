@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -42,9 +42,9 @@ AT_LEAST = 4
 """…but no longer than what allows so many of them within the budget."""
 IDLE = 200
 """After so many sequences in a row that were known already, a search is over."""
-KNOWN, ENDED, COUNT = range(3)
-"""Entries of ``Sequences.facts``: steps of the best sequence that were played; whether the episode
-ends behind them; how many sequences were judged."""
+KNOWN, ENDED = range(2)
+"""Entries of ``Sequences.facts``: steps of the best sequence that were played, and whether the
+episode ends behind them."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -65,7 +65,7 @@ class Sequences(NamedTuple):
     actions: Ints  # [length] of the best one, those behind its end included
     path: Ints  # [length] its nodes
     value: Floats  # [2] its value when it was judged, and what its last state is said to be worth
-    facts: Ints  # [3] KNOWN, ENDED, COUNT
+    facts: Ints  # [2] KNOWN, ENDED
     trial: Ints  # [length] the actions to try
 
 
@@ -95,6 +95,11 @@ class Search(NamedTuple):
     kept: Ints
     """The last decision's best sequence without its first action; empty if there is none."""
 
+    @property
+    def parts(self) -> tuple[Ledger, Tree, Growth, Sequences]:
+        """What drivers take first."""
+        return self.sim, self.tree, self.growth, self.lines
+
 
 def begin_search(task: Task, discount: float, length: int | None) -> Search:
     """Everything that is needed to search; what was kept of the last decision is put in place."""
@@ -106,7 +111,8 @@ def begin_search(task: Task, discount: float, length: int | None) -> Search:
     nodes = np.empty(0, np.int64) if memory is None else memory.below(task)
     kept = np.empty(0, np.int64)
     if memory is not None and len(nodes) and memory.goes_on:
-        kept = memory.actions[1:]
+        rest = memory.actions[1:]  # its last action is repeated to the full length
+        kept = rest[np.minimum(np.arange(length), len(rest) - 1)]
     sim, tree, growth = begin(task, length, len(nodes))
     if memory is not None and len(nodes) > 1 and restores:
         memory.put_into(sim, tree, growth, nodes)
@@ -114,7 +120,7 @@ def begin_search(task: Task, discount: float, length: int | None) -> Search:
         actions=np.zeros(length, np.int64),
         path=np.zeros(length, np.int64),
         value=np.array([-np.inf, 0.0]),
-        facts=np.zeros(3, np.int64),
+        facts=np.zeros(2, np.int64),
         trial=np.zeros(length, np.int64),
     )
     return Search(sim, tree, growth, lines, length, restores, kept)
@@ -216,7 +222,6 @@ def judge(
         lines.value[0], lines.value[1] = value, rest
         lines.facts[KNOWN] = got
         lines.facts[ENDED] = ended
-    lines.facts[COUNT] += 1
     if got < length and not ended:
         return -np.inf
     first = growth.path[0]
@@ -224,8 +229,3 @@ def judge(
         tree.value[first] = value
     growth.plays[first] += 1
     return value
-
-
-def continued(kept: Any, length: int) -> Ints:
-    """What was kept, with its last action repeated to the full length."""
-    return np.asarray(kept, np.int64)[np.minimum(np.arange(length), len(kept) - 1)]

@@ -45,9 +45,7 @@ class UCT(Planner):
     of D steps for every action, walks are shorter. With ``"auto"``, C is the largest minus the
     smallest return of the walks so far, as MuZero scales its values. MuZero takes the range of the
     values of all nodes; but these have different numbers of steps left, so their range would
-    change if every reward was higher. On Garnets with 20 states, 2 to 10 actions, with and without
-    ends and noise, and 1,000 and 10,000 calls, the mean regret was 6.7 % of the gap between the
-    best and the worst action, with √2 times the range 7.8 %, and with the best fixed scale 7.0 %.
+    change if every reward was higher.
 
     Args:
         discount: γ, in [0, 1).

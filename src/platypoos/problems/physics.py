@@ -6,6 +6,7 @@ are proportional to the time step, so totals of the same time are alike whatever
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, ClassVar
@@ -21,7 +22,7 @@ from platypoos.problems import motion
 
 
 @dataclass(frozen=True)
-class Motion:
+class Motion(ABC):
     """A problem of motion: deterministic, states are tuples of numbers.
 
     Use one of its subclasses: it is what they share.
@@ -52,8 +53,9 @@ class Motion:
         rng = np.random.default_rng([self.kind, self.seed])
         return tuple(float(x) for x in self._start(rng))
 
+    @abstractmethod
     def _start(self, rng: np.random.Generator) -> Any:
-        raise NotImplementedError
+        """Draw where it starts."""
 
     def _further(self) -> list[float]:
         """Parameters after the kind, the time step and the repeat."""
