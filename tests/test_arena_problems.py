@@ -1,20 +1,15 @@
-"""The problems of the arena: are their answers right, do their forms agree, is the list sound?"""
+"""The problems of the arena: are their answers right, and do their forms agree?"""
 
 from __future__ import annotations
 
 import itertools
-import json
 import math
-import warnings
 from functools import partial
 
 import numpy as np
 import pytest
 
 import platypoos as pp
-from platypoos.experiments.arena.challenge import Challenge, Reference, load_references
-from platypoos.experiments.arena.families import CHALLENGES
-from platypoos.experiments.spec import PROBLEMS, Choice, canonical, make
 from platypoos.problems import (
     Acrobot,
     CartPole,
@@ -31,7 +26,6 @@ from platypoos.problems import (
     OneOff,
     Pendulum,
     Pillars,
-    Problem,
     PushingBoxes,
     RandomTable,
     RandomTree,
@@ -374,153 +368,3 @@ def test_boxes_are_pushed_not_pulled():
 
 
 # The list of challenges.
-
-ATARI = [challenge.name for challenge in CHALLENGES if challenge.family == "games"]
-
-
-def made(challenge, seed=0):
-    """The model of a challenge, or skip the test if a package for it is missing."""
-    parameters = dict(challenge.problem.parameters)
-    if challenge.problem.name == "gymnasium":
-        pytest.importorskip("gymnasium")
-        if "MiniGrid" in parameters["env"]:
-            pytest.importorskip("minigrid")
-        if "ALE" in parameters["env"]:
-            pytest.importorskip("ale_py")
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # what environments warn of when they are made
-        return challenge.make(seed)
-
-
-def test_there_are_enough_challenges():
-    names = [challenge.name for challenge in CHALLENGES]
-    families = {challenge.family for challenge in CHALLENGES}
-    assert len(names) == len(set(names)) >= 70
-    assert len(families) >= 14
-    assert {challenge.family for challenge in CHALLENGES if challenge.quick} >= families - {
-        "games",
-        "slippery",
-    }
-
-
-@pytest.mark.parametrize("challenge", CHALLENGES, ids=lambda challenge: challenge.name)
-def test_a_challenge_makes_a_sound_model(challenge):
-    data = json.loads(canonical(challenge.problem.as_data()))
-    again = Choice.of(data["name"], **data["parameters"])
-    assert again == challenge.problem
-    problem = made(challenge)
-    model = problem.compiled() if hasattr(problem, "compiled") else problem
-    access = getattr(model, "access", pp.Access.RESTORE).value
-    assert access == challenge.access
-    assert challenge.budgets[0] // challenge.frames >= model.num_actions
-    if challenge.measure == "regret":
-        assert isinstance(problem, Problem)
-    if challenge.measure == "expected":
-        assert isinstance(problem, Problem)
-        assert challenge.access == "restore"
-    if challenge.frames > 1 and challenge.problem.name != "gymnasium":
-        assert problem.repeat == challenge.frames
-    if challenge.varies and challenge.problem.name != "gymnasium":
-        assert len({repr_of(made(challenge, seed)) for seed in range(4)}) > 1
-    if challenge.problem.name != "gymnasium":
-        report = pp.check_model(model, steps=30)
-        assert report.ok, str(report)
-
-
-def repr_of(problem):
-    """What is different between two instances."""
-    if isinstance(problem, NoisyTable | pp.problems.Garnet):
-        tables = (problem.successor, problem.reward, [problem.initial_state])
-        return b"".join(np.asarray(table).tobytes() for table in tables)
-    return repr(problem)
-
-
-RANGED = [one for one in CHALLENGES if one.name not in ATARI]  # a game's largest reward is a guess
-
-
-@pytest.mark.parametrize("challenge", RANGED, ids=lambda challenge: challenge.name)
-def test_rewards_are_within_the_range_told(challenge):
-    for seed in range(3):
-        problem = made(challenge, seed)
-        if isinstance(problem, pp.problems.Tabular):
-            width = 1e-9 * max(abs(challenge.reward_min), abs(challenge.reward_max))
-            ends = problem.terminal[:, None] & (problem.successor >= 0)
-            rewards = problem.reward[~ends]  # nobody acts where the episode has ended
-            assert rewards.min() >= challenge.reward_min - width
-            assert rewards.max() <= challenge.reward_max + width
-            sizes = getattr(problem, "law", "uniform")
-            factor = 3.0 if sizes in {"normal", "student"} else 1.0
-            assert factor * problem.noise.max() <= challenge.noise * (1 + 1e-9) + 1e-15
-            continue
-        model = problem.compiled() if hasattr(problem, "compiled") else problem
-        legal = pp.models.base.said_of_one(model, "legal")
-        rng = np.random.default_rng(seed)
-        state = model.initial_state
-        for _ in range(50):
-            action = int(rng.integers(model.num_actions))
-            if legal is not None:
-                said = np.asarray(legal(state))
-                action = int(rng.choice(np.flatnonzero(said) if said.dtype == bool else said))
-            state, reward, ended = model.step(state, action, rng)
-            assert challenge.reward_min - challenge.noise <= reward
-            assert reward <= challenge.reward_max + challenge.noise
-            if ended:
-                state = model.initial_state
-
-
-def test_a_challenge_refuses_nonsense():
-    good = {
-        "name": "tables/one",
-        "family": "tables",
-        "problem": Choice.of("garnet"),
-        "budgets": (10, 100, 1_000),
-        "discount": 0.9,
-    }
-    assert Challenge(**good).sign == -1
-    assert Challenge(**{**good, "measure": "total", "steps": 3}).sign == 1
-    for wrong in (
-        {"name": "trees/one"},
-        {"problem": Choice.of("garnett")},
-        {"budgets": (10, 100)},
-        {"budgets": (100, 10, 1_000)},
-        {"budgets": (10, 11, 1_000), "frames": 2},
-        {"measure": "received"},
-        {"steps": 2},
-        {"discount": 1.0},
-        {"reward_min": 1.0},
-        {"access": "copy"},
-    ):
-        with pytest.raises(pp.InvalidArgument):
-            Challenge(**{**good, **wrong})
-
-
-def test_a_run_has_an_instance_of_its_own():
-    challenge = CHALLENGES[5]
-    assert challenge.family == "tables"
-    assert dict(challenge.choice(7).parameters)["seed"] == 7
-    fixed = CHALLENGES[0]
-    assert fixed.choice(7) == fixed.problem
-    assert make(PROBLEMS, "problem", challenge.choice(7)).num_states == 20
-
-
-def test_references_are_there_for_every_challenge(tmp_path):
-    references = load_references()
-    assert set(references) == {challenge.name for challenge in CHALLENGES}
-    for challenge in CHALLENGES:
-        found = references[challenge.name]
-        assert challenge.sign * found.reference >= challenge.sign * found.random
-        assert found.provenance
-        if challenge.measure == "regret":
-            assert found.reference == 0.0
-            assert found.random > 0.0
-    assert load_references(tmp_path / "nothing.json") == {}
-    (tmp_path / "one.json").write_text(
-        '{"a/b": {"random": 1.0, "reference": 2.0, "provenance": "known"}}', encoding="utf-8"
-    )
-    assert load_references(tmp_path / "one.json") == {"a/b": Reference(1.0, 2.0, "known")}
-
-
-def test_the_optimum_of_the_chain_is_the_papers():
-    found = load_references()["chain/noise-10"]
-    shift = 100 * (1 - 0.95**20) / 0.05
-    assert found.reference - shift == pytest.approx(100.4, abs=0.1)

@@ -67,8 +67,17 @@ def add_command(commands: Any, add_running: Any) -> None:
     size.add_argument(
         "--full", action="store_true", help=f"all problems, three budgets, {FULL_SEEDS} seeds"
     )
-    one.add_argument("--planner", nargs="+", action="extend", default=[], metavar="NAME")
-    one.add_argument("--family", nargs="+", action="extend", default=[], metavar="NAME")
+    one.add_argument(
+        "--planner",
+        nargs="+",
+        action="extend",
+        default=[],
+        metavar="NAME",
+        help="planners, as 'platypoos planners' or the tables call them (all)",
+    )
+    one.add_argument(
+        "--family", nargs="+", action="extend", default=[], metavar="NAME", help="families (all)"
+    )
     one.add_argument("--seeds", type=whole, help="runs of each planner on each problem and budget")
     one.add_argument(
         "--problem",
