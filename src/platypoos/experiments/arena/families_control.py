@@ -150,8 +150,8 @@ def games() -> list[Challenge]:
                 "gymnasium", env=f"ALE/{game}-v5", frameskip=15, repeat_action_probability=0.0
             ),
             0.98,
-            steps=100,
-            calls=(50, 100, 200),
+            steps=50,
+            calls=(30, 60, 120),
             frames=15,
             reward_max=most,
         )
