@@ -73,6 +73,12 @@ def jitable(function: F) -> F:
     return register_jitable(function)  # type: ignore[no-any-return]
 
 
+def part(function: F) -> F:
+    """A part of a driver: plain Python around a Python model, else compiled with the driver."""
+    function._is_part = True  # type: ignore[attr-defined]
+    return jitable(function)
+
+
 def jit_uncached(function: F) -> F:
     """Compile at the first call, for this process only."""
     return numba.njit(function)  # type: ignore[no-any-return]
@@ -163,8 +169,11 @@ def with_fast_kernels(function: Any, patience: float = 0.0) -> Callable[..., Any
     names = {**function.__globals__}
     code = function.__code__
     for name in code.co_names:
-        if isinstance(names.get(name), Dispatcher):
-            names[name] = fast(names[name], patience)
+        value = names.get(name)
+        if isinstance(value, Dispatcher):
+            names[name] = fast(value, patience)
+        elif hasattr(value, "_is_part"):
+            names[name] = with_fast_kernels(value, patience)
     return types.FunctionType(code, names)
 
 

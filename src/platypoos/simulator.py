@@ -5,7 +5,7 @@ from __future__ import annotations
 import pickle
 import sys
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Iterator
 from functools import cached_property
 from typing import Any
 
@@ -262,6 +262,23 @@ class Simulator(ABC):
             rewards[: len(samples)] = samples
         rewards[length] = rest
         return len(samples)
+
+    def steps_from(self, node: int, actions: list[int]) -> Iterator[tuple[Any, float, bool]]:
+        """Take steps one after the other from the stored state of a node, until the end."""
+        self._admit(len(actions))
+        self._streams.begin(1, len(actions))
+        self._streams.turn()
+        state = self.states[node]
+        try:
+            for action in actions:
+                state, reward, ended = self._advance(state, action)
+                yield state, reward, ended
+                if ended:
+                    break
+            if self._watch.looks_at_states:
+                self._watch.look_back(self.calls)
+        except ModelError as error:
+            raise self._kept(located(error)) from error.__cause__
 
     def _choose(self, state: Any, planned: int, mask: Mask | None, rolling_out: bool) -> int:
         """The action of a walk: the planned one if it is legal, or one by the policy."""

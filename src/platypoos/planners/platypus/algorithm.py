@@ -1,0 +1,114 @@
+"""The loop of the default planner."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from platypoos._jit import borrowed, jit, part
+from platypoos.planners.platypus.asking import ask
+from platypoos.planners.platypus.jury import hear, next_look, propose_policies
+from platypoos.planners.platypus.knowledge import is_noisy
+from platypoos.planners.platypus.mind import (
+    FINISHED,
+    JURY,
+    LOOK,
+    POLICIES,
+    SEQUENCES,
+    START,
+    TREE,
+    Mind,
+)
+from platypoos.planners.platypus.sequence_explorer import explore_sequences
+from platypoos.planners.platypus.tree_explorer import explore_tree
+from platypoos.planners.platypus.tuning import JURY_SHARE, LEAST_SHARE
+from platypoos.planners.platypus.walking import follow
+from platypoos.simulator import calls_made
+from platypoos.simulator_compiled import patient_driver
+
+PATIENCE = 0.0
+
+
+@patient_driver(PATIENCE)
+def think(sim: Any, mind: Mind) -> bool:
+    """Plan on; True when it is finished, False if it is interrupted and can go on."""
+    phase = present(mind)
+    while phase != FINISHED:
+        if phase == START:
+            done = start(sim, mind)
+        elif phase == TREE:
+            done = explore_tree(sim, mind)
+        elif phase == SEQUENCES:
+            done = explore_sequences(sim, mind)
+        elif phase == POLICIES:
+            done = propose_policies(sim, mind)
+        elif phase == LOOK:
+            done = look(sim, mind)
+        else:
+            done = hear(sim, mind)
+        if not done:
+            return False
+        phase = advance(mind, calls_made(sim))
+    return True
+
+
+@jit
+def present(mind: Mind) -> int:
+    """What is going on."""
+    return mind.at[0].phase  # type: ignore[no-any-return]
+
+
+@part
+def start(sim: Any, mind: Mind) -> bool:
+    """Begin with what is left of the last decision's sequence, and with those of one action."""
+    if take_kept(mind) and not follow(sim, mind):
+        return False
+    return explore_sequences(sim, mind)
+
+
+@jit
+def take_kept(mind: Mind) -> bool:
+    """Whether ``trial`` holds a sequence that was not walked yet."""
+    at = mind.at[0]
+    first = at.kept == 1
+    if first:
+        at.kept = 2
+    return first
+
+
+@part
+def look(sim: Any, mind: Mind) -> bool:
+    """Look for noise."""
+    count = next_look(mind, calls_made(sim))
+    return count == 0 or ask(sim, mind, count)
+
+
+@jit
+def advance(mind: Mind, calls: int) -> int:
+    """What comes next, and until how many calls."""
+    mind = borrowed(mind)
+    at = mind.at[0]
+    budget = at.limit - at.began
+    if at.phase == JURY or calls >= at.limit:
+        at.phase = FINISHED
+    elif at.phase == TREE:
+        at.phase = SEQUENCES
+        at.idle = 0
+        at.piece_end = at.stage_began + at.stage
+    elif at.phase == SEQUENCES:
+        at.phase = POLICIES
+        at.offered = 0
+    elif at.phase == POLICIES and (not is_noisy(mind) or at.exhausted == 1):
+        at.phase = LOOK
+    elif is_noisy(mind) and at.limit - calls <= budget * JURY_SHARE:
+        at.phase = JURY
+        at.alive = at.offered = 0
+    else:
+        at.phase = TREE
+        at.depth = -1
+        at.exhausted = 0
+        at.stage_began = calls
+        share = at.tree_wins / (at.tree_wins + at.sequence_wins)
+        share = max(LEAST_SHARE, min(1.0 - LEAST_SHARE, share))
+        at.piece_end = min(at.limit, calls + max(1, int(share * at.stage)))
+    at.piece_end = min(at.piece_end, at.limit)
+    return at.phase  # type: ignore[no-any-return]

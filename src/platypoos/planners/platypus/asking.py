@@ -1,0 +1,24 @@
+"""Ask for the samples of a request, and learn from them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from platypoos._jit import part
+from platypoos.meeting import settle
+from platypoos.planners.platypus.knowledge import learn, note
+from platypoos.planners.platypus.mind import Mind
+from platypoos.simulator import ask_legal, evaluate
+
+
+@part
+def ask(sim: Any, mind: Mind, count: int) -> bool:
+    """Take the samples of ``nodes``. False only if the model failed, in compiled code."""
+    note(mind, count)
+    if not evaluate(sim, mind.tree, mind.nodes[:count], mind.repeats[:count]):
+        return False
+    new = learn(mind, count)
+    if new > 0:
+        settle(sim, mind.homes, mind.nodes[:new])
+        return ask_legal(sim, mind.nodes[:new])
+    return True

@@ -1,0 +1,100 @@
+"""The unknown part of a walk: calls from one new state to the next."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from platypoos._jit import borrowed, jit, overload
+from platypoos.meeting import find_home, settle
+from platypoos.planners.platypus.knowledge import add_child, is_over
+from platypoos.planners.platypus.mind import Mind
+from platypoos.simulator import ask_legal, evaluate
+from platypoos.tree import TERMINAL
+
+
+def extend(sim: Any, mind: Mind, t: int) -> int:
+    """Take the steps of ``trial`` from ``t`` on, as long as they lead to new states.
+
+    Returns the first step that was not taken; −1 only if the model failed, in compiled code.
+    """
+    at = mind.at[0]
+    tree, here, node = mind.tree, int(at.here), int(mind.tree.size[0])
+    depth = int(tree.depth[here])
+    most = min(int(at.limit) - sim.calls, int(at.over_at) - depth)
+    masked = len(mind.legal) > 0
+    actions = mind.trial[t : t + (1 if masked else most)].tolist()
+    timed = len(mind.homes.depth) > 0
+    key = sim.key
+    rewards: list[float] = []
+    home, ended = node, False
+    try:
+        for state, reward, ended in sim.steps_from(here, actions):  # noqa: B007
+            sim.put(node, state)
+            rewards.append(reward)
+            if key is not None and not ended:
+                home = find_home(sim, node, state, depth + len(rewards) if timed else None)
+                if home != node:
+                    break
+            node += 1
+            home = node
+    finally:
+        got = len(rewards)
+        if got:
+            mind.samples[:got] = rewards
+            last = home if home < int(tree.size[0]) else -1
+            grow(mind, t, got, last, ended)
+    if len(mind.worth):
+        for i in range(t, t + got):
+            sim.appraise(int(mind.path[i]))
+    if masked and got:
+        ask_legal(sim, mind.path[t : t + got])
+    return t + got
+
+
+@jit
+def grow(mind: Mind, t: int, got: int, meets: int, ended: bool) -> None:
+    """Make the nodes of steps that were taken; the last leads to the home ``meets``, or −1."""
+    mind = borrowed(mind)
+    tree = mind.tree
+    state = int(mind.at[0].here)
+    for i in range(got):
+        child = add_child(mind, state, int(mind.trial[t + i]))
+        tree.pulls[child] = 1
+        tree.reward[child] = mind.samples[i]
+        mind.path[t + i] = state = child
+    if meets >= 0:
+        mind.homes.home[state] = meets
+    if ended:
+        tree.flags[state] |= TERMINAL
+
+
+@overload(extend)
+def _extend_compiled(sim: Any, mind: Any, t: Any) -> Any:  # noqa: ARG001
+    def implementation(sim: Any, mind: Any, t: Any) -> Any:
+        at = mind.at[0]
+        most = min(at.limit - sim.ledger[0], at.over_at - mind.tree.depth[at.here])
+        end = min(len(mind.trial), t + (1 if len(mind.legal) > 0 else most))
+        state = np.int64(at.here)
+        one = mind.nodes[:1]
+        once = mind.repeats[:1]
+        once[0] = 1
+        while t < end:
+            child = add_child(mind, state, mind.trial[t])
+            one[0] = child
+            if not evaluate(sim, mind.tree, one, once):
+                return -1
+            mind.path[t] = child
+            t += 1
+            if mind.tree.flags[child] & TERMINAL != 0:
+                break
+            settle(sim, mind.homes, one)
+            state = np.int64(mind.homes.home[child])
+            if state != child:
+                break
+            if not ask_legal(sim, one):
+                return -1
+        return t
+
+    return implementation

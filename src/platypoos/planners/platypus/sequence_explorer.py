@@ -1,0 +1,70 @@
+"""The sequence explorer: change a stretch of the best sequence, at all time scales."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from platypoos._jit import borrowed, inlined, jit, part
+from platypoos.planners.platypus.knowledge import random_below
+from platypoos.planners.platypus.mind import BEFORE, Mind
+from platypoos.planners.platypus.tuning import IDLE, SEED_SHARE
+from platypoos.planners.platypus.walking import follow
+from platypoos.simulator import calls_made, is_due
+
+
+@part
+def explore_sequences(sim: Any, mind: Mind) -> bool:
+    """Try sequences until this piece's calls are spent; False if interrupted."""
+    while propose(mind, calls_made(sim)):
+        if not follow(sim, mind):
+            return False
+        if is_due(sim):
+            return False
+    return True
+
+
+@jit
+def propose(mind: Mind, calls: int) -> bool:
+    """Write the next sequence to ``trial``; False if the piece is over.
+
+    First the sequences of one action, then changes of the best sequence; after a change that led
+    to nothing new, a random sequence.
+    """
+    mind = borrowed(mind)
+    at = mind.at[0]
+    length, actions = len(mind.trial), len(mind.value)
+    early = calls - at.began < SEED_SHARE * (at.limit - at.began)
+    ends = at.leader != BEFORE and mind.steps[at.leader] < length
+    if at.leader == BEFORE or (at.tried < actions and early and (at.kept == 0 or ends)):
+        if calls >= at.limit or at.tried >= actions:
+            return False
+        for t in range(length):
+            mind.trial[t] = mind.order[at.tried]
+        at.tried += 1
+        return True
+    if calls >= at.piece_end or at.idle >= IDLE:
+        return False
+    if at.idle % 2 == 1:
+        for t in range(length):
+            mind.trial[t] = random_below(mind, actions)
+        return True
+    best, known = mind.sequences[at.leader], int(mind.steps[at.leader])
+    start = random_below(mind, known)
+    if ends and random_below(mind, 2) == 0:
+        start = max(0, known - 1 - random_below(mind, 1 + (1 << random_below(mind, 4))))
+    stretch = 1 << random_below(mind, scales(length))
+    action = best[start]
+    if actions > 1:
+        action = (action + 1 + random_below(mind, actions - 1)) % actions
+    for t in range(length):
+        mind.trial[t] = action if start <= t < start + stretch else best[t]
+    return True
+
+
+@inlined
+def scales(length: int) -> int:
+    """How many powers of two there are up to a length."""
+    count = 1
+    while (2 << (count - 1)) <= length:
+        count += 1
+    return count

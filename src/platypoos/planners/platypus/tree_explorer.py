@@ -1,0 +1,256 @@
+"""The tree explorer: rounds of the paper's Figure 3 on the graph of states."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from platypoos._jit import borrowed, inlined, jit, part
+from platypoos.planners.platypus.asking import ask
+from platypoos.planners.platypus.knowledge import (
+    add_child,
+    child_by,
+    is_noisy,
+    is_over,
+    may,
+)
+from platypoos.planners.platypus.mind import BEFORE, NOBODY, Mind
+from platypoos.planners.platypus.walking import follow
+from platypoos.schedules import PLATYPOOS, evaluations
+from platypoos.simulator import calls_made, is_due
+from platypoos.tree import ticket
+
+ROUND_OVER, PIECE_OVER = -1, -2
+
+
+@part
+def explore_tree(sim: Any, mind: Mind) -> bool:
+    """Run rounds until this piece's calls are spent; False if interrupted."""
+    while True:
+        count = next_layer(mind, calls_made(sim))
+        if count == PIECE_OVER:
+            return True
+        if count > 0 and not ask(sim, mind, count):
+            return False
+        if count == ROUND_OVER:
+            while best_leaf(mind):
+                if not follow(sim, mind):
+                    return False
+            end_round(mind)
+        if is_due(sim):
+            return False
+
+
+@jit
+def next_layer(mind: Mind, calls: int) -> int:
+    """Choose what is opened in the next layer of the round, as a request; returns its size."""
+    mind = borrowed(mind)
+    at = mind.at[0]
+    if at.depth == BEFORE:
+        if calls >= at.piece_end or at.exhausted == 1:
+            return PIECE_OVER
+        begin_round(mind)
+    else:
+        if at.cut == 1:
+            return ROUND_OVER
+        spread(mind)
+        if at.entries == at.layer or at.depth >= min(at.h_max, len(mind.trial)):
+            return ROUND_OVER
+    return pick(mind, calls)
+
+
+@jit
+def begin_round(mind: Mind) -> None:
+    """Start at the root."""
+    at = mind.at[0]
+    at.depth = at.layer = at.cut = at.opened = 0
+    at.entries = 1
+    at.best_end = BEFORE
+    mind.entry_node[0] = at.root
+    mind.entry_before[0] = BEFORE
+    mind.entry_value[0] = 0.0
+
+
+@jit
+def spread(mind: Mind) -> None:
+    """Make the entries of the next layer: of those that meet in a state, the best."""
+    at, tree, home = mind.at[0], mind.tree, mind.homes.home
+    start = at.entries
+    for i in range(at.picked):
+        entry = mind.picked[i]
+        child = int(mind.first[home[mind.entry_node[entry]]])
+        while child != NOBODY:
+            if tree.pulls[child] > 0:
+                value = mind.entry_value[entry] + mind.power[at.depth] * tree.reward[child]
+                if at.entries == len(mind.entry_node):
+                    at.cut = 1
+                    break
+                if is_over(mind, child):
+                    if at.best_end == BEFORE or value > mind.entry_value[at.best_end]:
+                        at.best_end = at.entries
+                        put(mind, at.entries, child, entry, value)
+                        at.entries += 1
+                else:
+                    state = home[child]
+                    place = int(mind.place[state])
+                    if start <= place < at.entries and home[mind.entry_node[place]] == state:
+                        if value > mind.entry_value[place]:
+                            put(mind, place, child, entry, value)
+                    else:
+                        mind.place[state] = at.entries
+                        put(mind, at.entries, child, entry, value)
+                        at.entries += 1
+            child = int(mind.sibling[child])
+    at.layer = start
+    at.depth += 1
+
+
+@inlined
+def put(mind: Mind, entry: int, node: int, before: int, value: float) -> None:
+    """Write an entry."""
+    mind.entry_node[entry] = node
+    mind.entry_before[entry] = before
+    mind.entry_value[entry] = value
+
+
+@jit
+def pick(mind: Mind, calls: int) -> int:
+    """Choose the states of the layer to open, and write what is missing there as a request."""
+    at, tree = mind.at[0], mind.tree
+    at.picked = 0
+    count = 0
+    h = at.depth
+    left = at.piece_end - calls
+    if h == 0:
+        times = at.h_max if is_noisy(mind) else 1
+        return open_entry(mind, 0, times, left, 0)[0]
+    ranks = ranked(mind)
+    most = 0
+    if is_noisy(mind):
+        while h << (most + 1) <= at.h_max:
+            most += 1
+    weight = at.discount ** (2.0 * h)
+    before = at.discount ** (2.0 * (h - 1))
+    for p in range(most, -1, -1):
+        quota = at.h_max // (h << p)
+        times = evaluations(PLATYPOOS, h, p, weight) if most > 0 else 1
+        needed = 1
+        if h > 1 and most > 0:
+            needed = evaluations(PLATYPOOS, h - 1, p, before)
+        for i in range(len(ranks)):
+            if quota == 0:
+                break
+            entry = at.layer + ranks[i]
+            node = mind.entry_node[entry]
+            if mind.entry_value[entry] == -np.inf or tree.pulls[node] < needed:
+                continue
+            if is_over(mind, node):
+                continue
+            count, left = open_entry(mind, entry, times, left, count)
+            quota -= 1
+            if at.cut == 1:
+                return restored(mind, count)
+            ranks[i] = -1 - ranks[i]
+        ranks = ranks[ranks >= 0]
+    return restored(mind, count)
+
+
+@inlined
+def restored(mind: Mind, count: int) -> int:
+    """The count, as it is."""
+    return count
+
+
+@jit
+def ranked(mind: Mind) -> Any:
+    """The entries of the layer, the best first; ties by chance."""
+    at = mind.at[0]
+    size = at.entries - at.layer
+    chance = np.empty(size, np.uint64)
+    for i in range(size):
+        chance[i] = ticket(at.seed, mind.homes.home[mind.entry_node[at.layer + i]])
+    order = np.argsort(chance)
+    values = np.empty(size)
+    for i in range(size):
+        values[i] = -mind.entry_value[at.layer + order[i]]
+    return order[np.argsort(values, kind="mergesort")]
+
+
+@jit
+def open_entry(mind: Mind, entry: int, times: int, left: int, count: int) -> tuple[int, int]:
+    """Ask for so many samples of each action in a state, of those that it has not got yet."""
+    at, tree = mind.at[0], mind.tree
+    state = int(mind.homes.home[mind.entry_node[entry]])
+    cost = at.depth + 1 if at.reset == 1 else 1
+    for action in range(len(mind.value)):
+        if not may(mind, state, action):
+            continue
+        child = child_by(mind, state, action)
+        have = 0 if child == NOBODY else tree.pulls[child]
+        missing = times - have
+        if missing <= 0:
+            continue
+        if missing * cost > left:
+            at.cut = 1
+            missing = left // cost
+            if missing == 0:
+                break
+        if child == NOBODY:
+            child = add_child(mind, state, action)
+            at.opened = 1
+        mind.nodes[count] = child
+        mind.repeats[count] = missing
+        left -= missing * cost
+        count += 1
+    mind.picked[at.picked] = entry
+    at.picked += 1
+    return count, left
+
+
+@jit
+def best_leaf(mind: Mind) -> bool:
+    """Write the best sequence of the round to ``trial``; False if there is none left.
+
+    First the best of the last layer, then the best of those that end the episode.
+    """
+    mind = borrowed(mind)
+    at = mind.at[0]
+    entry = BEFORE
+    if at.layer >= 0:
+        start = at.layer
+        if start == at.entries:
+            start = at.entries  # nothing goes on
+        for i in range(start, at.entries):
+            if entry == BEFORE or mind.entry_value[i] > mind.entry_value[entry]:
+                entry = i
+        at.layer = BEFORE
+    if entry <= 0:
+        entry, at.best_end = at.best_end, BEFORE
+    if entry <= 0:
+        return False
+    steps = 0
+    before = entry
+    while before > 0:
+        steps += 1
+        before = mind.entry_before[before]
+    last = mind.tree.action[mind.entry_node[entry]]
+    for t in range(steps, len(mind.trial)):
+        mind.trial[t] = last
+    while entry > 0:
+        steps -= 1
+        mind.trial[steps] = mind.tree.action[mind.entry_node[entry]]
+        entry = mind.entry_before[entry]
+    return True
+
+
+@jit
+def end_round(mind: Mind) -> None:
+    """A round that was not cut short is followed by a larger one."""
+    mind = borrowed(mind)
+    at = mind.at[0]
+    if at.cut == 0:
+        if at.opened == 0 and at.h_max > mind.tree.size[0]:
+            at.exhausted = 1
+        at.h_max += max(1, at.h_max // 4)
+    at.depth = BEFORE
