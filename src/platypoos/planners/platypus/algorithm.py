@@ -88,7 +88,7 @@ def advance(mind: Mind, calls: int) -> int:
     mind = borrowed(mind)
     at = mind.at[0]
     budget = at.limit - at.began
-    if at.phase == JURY or calls >= at.limit:
+    if at.final == 1 or calls >= at.limit:
         at.phase = FINISHED
     elif at.phase == TREE:
         at.phase = SEQUENCES
@@ -99,16 +99,26 @@ def advance(mind: Mind, calls: int) -> int:
         at.offered = 0
     elif at.phase == POLICIES and (not is_noisy(mind) or at.exhausted == 1):
         at.phase = LOOK
-    elif is_noisy(mind) and at.limit - calls <= budget * JURY_SHARE:
+    elif is_noisy(mind) and at.limit - calls <= budget * mind.knob[0]:
+        at.phase = JURY
+        at.final = 1
+        at.alive = at.offered = 0
+        at.piece_end = at.limit
+    elif is_noisy(mind) and mind.knob[6] > 0.0 and at.phase != JURY:
         at.phase = JURY
         at.alive = at.offered = 0
+        at.piece_end = calls + int(mind.knob[6] * at.stage)
     else:
         at.phase = TREE
         at.depth = -1
         at.exhausted = 0
+        at.wide = is_noisy(mind)
         at.stage_began = calls
         share = at.tree_wins / (at.tree_wins + at.sequence_wins)
-        share = max(LEAST_SHARE, min(1.0 - LEAST_SHARE, share))
+        share = max(mind.knob[1], min(1.0 - mind.knob[1], share))
         at.piece_end = min(at.limit, calls + max(1, int(share * at.stage)))
+        at.tree_end = at.piece_end
+        if is_noisy(mind):
+            at.piece_end = min(at.limit, calls + max(1, int(share * mind.knob[3] * at.stage)))
     at.piece_end = min(at.piece_end, at.limit)
     return at.phase  # type: ignore[no-any-return]

@@ -33,7 +33,7 @@ def extend(sim: Any, mind: Mind, t: int) -> int:
         for state, reward, ended in sim.steps_from(here, actions):  # noqa: B007
             sim.put(node, state)
             rewards.append(reward)
-            if key is not None and not ended:
+            if key is not None and not ended and depth + len(rewards) < at.over_at:
                 home = find_home(sim, node, state, depth + len(rewards) if timed else None)
                 if home != node:
                     break
@@ -48,7 +48,7 @@ def extend(sim: Any, mind: Mind, t: int) -> int:
     if len(mind.worth):
         for i in range(t, t + got):
             sim.appraise(int(mind.path[i]))
-    if masked and got:
+    if masked and got and not is_over(mind, int(mind.path[t + got - 1])):
         ask_legal(sim, mind.path[t : t + got])
     return t + got
 
@@ -87,7 +87,7 @@ def _extend_compiled(sim: Any, mind: Any, t: Any) -> Any:  # noqa: ARG001
                 return -1
             mind.path[t] = child
             t += 1
-            if mind.tree.flags[child] & TERMINAL != 0:
+            if is_over(mind, child):
                 break
             settle(sim, mind.homes, one)
             state = np.int64(mind.homes.home[child])

@@ -31,7 +31,7 @@ def next_policy(mind: Mind, calls: int) -> bool:
     at, tree, home = mind.at[0], mind.tree, mind.homes.home
     if at.offered == 0:
         solve(mind)
-    if at.offered == CANDIDATES or calls >= at.limit:
+    if at.offered == mind.knob[8] or calls >= at.limit:
         return False
     # The next in the order of values: those before it have been offered.
     rank = 0
@@ -93,7 +93,7 @@ def next_hearing(mind: Mind, calls: int) -> int:
         while (1 << at.hearings) < at.alive:
             at.hearings += 1
         at.hearings = max(at.hearings, 1)
-    left = at.limit - calls
+    left = at.piece_end - calls
     if at.hearings == 0 or left <= 0:
         return 0
     count = 0
@@ -192,7 +192,7 @@ def next_look(mind: Mind, calls: int) -> int:
     """Write a request that looks for noise: along the leader, or anywhere if all is known."""
     mind = borrowed(mind)
     at, tree, home = mind.at[0], mind.tree, mind.homes.home
-    left = min(at.limit - calls, max(1, int(LOOK_SHARE * at.stage)))
+    left = min(at.limit - calls, max(1, int(mind.knob[7] * at.stage)))
     count = 0
     if at.exhausted == 1:
         left = min(at.limit - calls, at.stage)

@@ -108,7 +108,7 @@ def note(mind: Mind, count: int) -> None:
 def learn(mind: Mind, count: int) -> int:
     """Compare the samples of a request with those before it. New nodes are moved to the front.
 
-    Returns how many are new.
+    Returns how many are new and go on.
     """
     mind = borrowed(mind)
     at, tree = mind.at[0], mind.tree
@@ -117,7 +117,7 @@ def learn(mind: Mind, count: int) -> int:
         node = mind.nodes[i]
         before, now = mind.pulls[i], tree.pulls[node]
         if before == 0:
-            if now > 0:
+            if now > 0 and not is_over(mind, node):
                 mind.nodes[new] = node
                 new += 1
         elif now > before:
@@ -143,6 +143,7 @@ def solve(mind: Mind) -> None:
     mean, spread = 0.0, 0.0
     if noise > 0.0:
         mean, spread = moments(mind, noise)
+        at.mean, at.spread = mean, spread
     valued = len(mind.worth) > 0
     rate = 0.0
     for sweep in range(ENOUGH_SWEEPS):
@@ -218,6 +219,16 @@ def moments(mind: Mind, noise: float) -> tuple[float, float]:
     return mean, max(spread - less / count, 0.01 * spread)
 
 
+@inlined
+def believed(mind: Mind, node: int) -> float:
+    """The mean reward of a node, drawn to the mean of all as far as noise makes it unsure."""
+    at, tree = mind.at[0], mind.tree
+    reward = tree.reward[node]
+    if mind.knob[2] > 0.0 and at.spread > 0.0:
+        reward = at.mean + (reward - at.mean) * at.spread / (at.spread + variance(mind) / tree.pulls[node])
+    return reward
+
+
 @jit
 def value_of(mind: Mind, sequence: Ints, steps: int) -> float:
     """The discounted sum of mean rewards along a sequence whose first steps are known."""
@@ -225,8 +236,10 @@ def value_of(mind: Mind, sequence: Ints, steps: int) -> float:
     state, total = int(mind.at[0].root), 0.0
     for t in range(steps):
         child = child_by(mind, state, sequence[t])
-        total += mind.power[t] * mind.tree.reward[child]
+        total += mind.power[t] * believed(mind, child)
         state = int(mind.homes.home[child])
+    if mind.knob[5] > 0.0 and not is_over(mind, child):
+        total += mind.power[steps] * mind.tree.value[state]
     if len(mind.worth) > 0 and steps > 0 and not is_over(mind, child):
         total += mind.power[steps] * mind.worth[state]
     return total

@@ -42,6 +42,12 @@ STANDING = np.dtype(
         ("looked", "i8"),  # nodes that were sampled again to look for noise
         # the tree explorer
         ("h_max", "i8"),
+        ("h_wide", "i8"),
+        ("wide", "i8"),
+        ("tree_end", "i8"),
+        ("mean", "f8"),
+        ("spread", "f8"),
+        ("final", "i8"),
         ("depth", "i8"),  # of the present layer; BEFORE a round
         ("layer", "i8"),  # its first entry
         ("entries", "i8"),  # entries so far
@@ -104,3 +110,4 @@ class Mind(NamedTuple):
     repeats: Ints  # …how often…
     mean: Floats  # …their mean reward before…
     pulls: Ints  # …and its samples
+    knob: Floats

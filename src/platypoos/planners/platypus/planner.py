@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from platypoos._jit import handle
+from platypoos._jit import handle, jit
 from platypoos.advice import NO_HORIZON
 from platypoos.meeting import make_homes
 from platypoos.models.base import Access
@@ -79,9 +79,7 @@ class Memory:
         root = int(old.homes.home[child])
         if task.horizon is not None and tree.depth[root] + task.horizon != at.over_at:
             return None, None, None
-        size = tree.num_nodes
-        mind = remake(old, sim, task, discount, size + task.budget + 1)
-        mind.at[0].root = root
+        mind = remake(old, sim, task, discount, root)
         return mind, sim, sequence
 
 
@@ -115,12 +113,21 @@ def arrays(task, discount, capacity):
         entry_node=np.empty(entries, np.int32), entry_before=np.empty(entries, np.int32),
         entry_value=np.empty(entries), picked=np.empty(entries, np.int32),
         nodes=np.zeros(request, np.int64), repeats=np.zeros(request, np.int64),
-        mean=np.zeros(request), pulls=np.zeros(request, np.int64),
+        knob=knobs(), mean=np.zeros(request), pulls=np.zeros(request, np.int64),
     )
 
 
+NAMES = dict(jury=0.25, least=0.25, shrink=1.0, wide=0.5, stages=16, tail=0.0, each=0.5, look=0.06, policies=3, grow=0.25)
+
+
+def knobs():
+    import os, json
+    k = {**NAMES, **json.loads(os.environ.get("KNOBS", "{}"))}
+    return np.array(list(k.values()), float)
+
+
 def stage_of(task):
-    return max(2 * task.num_actions, task.budget // STAGES)
+    return max(2 * task.num_actions, int(task.budget // knobs()[4]))
 
 
 def make_mind(task, discount):
@@ -147,32 +154,55 @@ def make_mind(task, discount):
             settle(sim, homes, np.array([ROOT]))
     sim.ask_legal(np.array([ROOT]))
     mind.at[0].tree_wins = mind.at[0].sequence_wins = 1
-    mind.at[0].h_max = 1
+    mind.at[0].h_max = mind.at[0].h_wide = 1
     return mind, sim
 
 
-def remake(old, sim, task, discount, capacity):
-    from platypoos.tree import grown
+def remake(old, sim, task, discount, root):
     from platypoos.meeting import settle_rows, bits_of
-    tree = grown(old.tree, capacity)
-    size = tree.num_nodes
-    sim.keep(np.arange(size), tree)
+    from platypoos.planners.platypus.memory import gather
+    from platypoos.tree import copy_nodes
+    nodes, parents, homes_ = gather(old, root, 1 << 62)
+    size = len(nodes)
+    capacity = size + task.budget + 1
+    tree = make_tree(capacity)
+    copy_nodes(old.tree, tree, nodes)
+    tree.parent[:size] = parents
+    tree.flags[0] = 0
+    old_home = old.homes.home[nodes]
+    tree.value[:size] = old.tree.value[old_home]
+    sim.keep(old_home.astype(np.int64), tree)
     compiled = isinstance(task.model, CompiledModel)
     homes = make_homes(capacity, compiled, tree.depth if task.horizon is not None else None)
     parts = arrays(task, discount, capacity)
     mind = Mind(tree=tree, homes=homes, legal=sim.advice.legal, worth=sim.advice.worth, **parts)
-    homes.home[:size] = old.homes.home[:size]
-    for name in ("first", "sibling", "tried", "choice", "place"):
-        getattr(mind, name)[:size] = getattr(old, name)[:size]
+    homes.home[:size] = homes_
+    link_children(mind, size)
     if compiled:
-        own = np.flatnonzero(homes.home[:size] == np.arange(size))
+        own = np.flatnonzero(homes_ == np.arange(size))
         settle_rows(homes, bits_of(sim), own)
+    elif sim.key is not None:
+        number = np.full(old.tree.num_nodes, -1)
+        number[old_home[::-1]] = homes_[::-1]
+        sim.homes = {name: int(number[h]) for name, h in sim.homes.items() if number[h] >= 0}
     a, b = mind.at[0], old.at[0]
     for name in ("squares", "degrees", "looked", "tree_wins", "sequence_wins", "over_at", "drawn"):
         a[name] = b[name]
     a.h_max = max(1, b.h_max // 2)
+    a.h_wide = max(1, b.h_wide // 2)
     sim.allow(task.budget)
     return mind
+
+
+@jit
+def link_children(mind, size):
+    for node in range(size):
+        mind.first[node] = mind.tried[node] = mind.choice[node] = mind.place[node] = 0
+    for node in range(1, size):
+        state = mind.tree.parent[node]
+        mind.sibling[node] = mind.first[state]
+        mind.first[state] = node
+        mind.tried[state] += 1
 
 
 def begin(mind, sim, task, kept):

@@ -48,16 +48,30 @@ def next_layer(mind: Mind, calls: int) -> int:
     mind = borrowed(mind)
     at = mind.at[0]
     if at.depth == BEFORE:
-        if calls >= at.piece_end or at.exhausted == 1:
+        if at.wide == 1 and (calls >= at.piece_end or at.exhausted == 1):
+            at.wide = 0
+            at.piece_end = min(at.tree_end, at.limit)
+        if calls >= at.piece_end or (at.exhausted == 1 and not is_noisy(mind)):
             return PIECE_OVER
         begin_round(mind)
     else:
         if at.cut == 1:
             return ROUND_OVER
         spread(mind)
-        if at.entries == at.layer or at.depth >= min(at.h_max, len(mind.trial)):
+        if at.entries == at.layer or at.depth >= min(size_of(mind), len(mind.trial)):
             return ROUND_OVER
     return pick(mind, calls)
+
+
+@inlined
+def size_of(mind: Mind) -> int:
+    return mind.at[0].h_wide if repeats_none(mind) else mind.at[0].h_max
+
+
+@inlined
+def repeats_none(mind: Mind) -> bool:
+    """Whether one sample of each action is enough in this round."""
+    return mind.at[0].wide == 1 or not is_noisy(mind)
 
 
 @jit
@@ -123,18 +137,19 @@ def pick(mind: Mind, calls: int) -> int:
     h = at.depth
     left = at.piece_end - calls
     if h == 0:
-        times = at.h_max if is_noisy(mind) else 1
+        times = 1 if repeats_none(mind) else at.h_max
         return open_entry(mind, 0, times, left, 0)[0]
     ranks = ranked(mind)
     most = 0
-    if is_noisy(mind):
-        while h << (most + 1) <= at.h_max:
+    h_max = size_of(mind)
+    if not repeats_none(mind):
+        while h << (most + 1) <= h_max:
             most += 1
     weight = at.discount ** (2.0 * h)
     before = at.discount ** (2.0 * (h - 1))
     for p in range(most, -1, -1):
-        quota = at.h_max // (h << p)
-        times = evaluations(PLATYPOOS, h, p, weight) if most > 0 else 1
+        quota = h_max // (h << p)
+        times = 1 if repeats_none(mind) else evaluations(PLATYPOOS, h, p, weight)
         needed = 1
         if h > 1 and most > 0:
             needed = evaluations(PLATYPOOS, h - 1, p, before)
@@ -250,7 +265,10 @@ def end_round(mind: Mind) -> None:
     mind = borrowed(mind)
     at = mind.at[0]
     if at.cut == 0:
-        if at.opened == 0 and at.h_max > mind.tree.size[0]:
-            at.exhausted = 1
-        at.h_max += max(1, at.h_max // 4)
+        if repeats_none(mind):
+            if at.opened == 0 and at.h_wide > mind.tree.size[0]:
+                at.exhausted = 1
+            at.h_wide += max(1, int(at.h_wide * mind.knob[9]))
+        else:
+            at.h_max += max(1, int(at.h_max * mind.knob[9]))
     at.depth = BEFORE
