@@ -304,6 +304,13 @@ class Simulator(ABC):
             return 0.0
         return self._advisor.value(state)
 
+    def appraise(self, tree: Tree, nodes: Nodes) -> None:
+        """Ask the model what the states of new nodes are worth."""
+        for node in nodes.tolist():
+            ended = tree.flags[node] & TERMINAL
+            worth = 0.0 if ended else self._value_after(tree, node, self.states[node])
+            self.advice.worth[node] = worth
+
     def ask_legal(self, nodes: Nodes) -> None:
         """Ask; see :func:`ask_legal`. By RESET a walk asks when it comes to a node."""
         legal = self.advice.legal

@@ -54,14 +54,7 @@ class FunctionSimulator(Simulator):
         fresh = tree.pulls[nodes] == 0 if self._advisor.valued else None
         self._sample(tree, nodes, repeats, watch=self._watch.compares(self.calls))
         if fresh is not None:
-            self._appraise(tree, nodes[fresh & (repeats > 0)])
-
-    def _appraise(self, tree: Tree, nodes: Nodes) -> None:
-        """Ask the model what new states are worth."""
-        for node in nodes.tolist():
-            ended = tree.flags[node] & TERMINAL
-            worth = 0.0 if ended else self._value_after(tree, node, self.states[node])
-            self.advice.worth[node] = worth
+            self.appraise(tree, nodes[fresh & (repeats > 0)])
 
     def _sample(self, tree: Tree, nodes: Nodes, repeats: Nodes, *, watch: bool) -> None:
         """Take the samples of a request; if ``watch``, compare the first that are repeated."""

@@ -6,9 +6,10 @@ from typing import Any
 
 from platypoos._jit import borrowed, jit, part
 from platypoos.planners.platypus.asking import ask
-from platypoos.planners.platypus.jury import hear, next_look, propose_policies
+from platypoos.planners.platypus.jury import hear, is_sure, next_look
 from platypoos.planners.platypus.knowledge import is_noisy
 from platypoos.planners.platypus.mind import (
+    BEFORE,
     FINISHED,
     JURY,
     LOOK,
@@ -18,9 +19,15 @@ from platypoos.planners.platypus.mind import (
     TREE,
     Mind,
 )
+from platypoos.planners.platypus.policies import propose_policies
 from platypoos.planners.platypus.sequence_explorer import explore_sequences
 from platypoos.planners.platypus.tree_explorer import explore_tree
-from platypoos.planners.platypus.tuning import JURY_SHARE, LEAST_SHARE
+from platypoos.planners.platypus.tuning import (
+    HEARING_SHARE,
+    JURY_SHARE,
+    LEAST_SHARE,
+    WIDE_SHARE,
+)
 from platypoos.planners.platypus.walking import follow
 from platypoos.simulator import calls_made
 from platypoos.simulator_compiled import patient_driver
@@ -87,8 +94,10 @@ def advance(mind: Mind, calls: int) -> int:
     """What comes next, and until how many calls."""
     mind = borrowed(mind)
     at = mind.at[0]
-    budget = at.limit - at.began
-    if at.final == 1 or calls >= at.limit:
+    if at.phase == JURY or at.phase == LOOK:
+        at.agreed = at.agreed + 1 if at.leader == at.last_leader else 0
+        at.last_leader = at.leader
+    if at.last == 1 or calls >= at.limit or (at.stops == 1 and is_sure(mind)):
         at.phase = FINISHED
     elif at.phase == TREE:
         at.phase = SEQUENCES
@@ -97,28 +106,28 @@ def advance(mind: Mind, calls: int) -> int:
     elif at.phase == SEQUENCES:
         at.phase = POLICIES
         at.offered = 0
-    elif at.phase == POLICIES and (not is_noisy(mind) or at.exhausted == 1):
+    elif at.phase == POLICIES and not is_noisy(mind):
         at.phase = LOOK
-    elif is_noisy(mind) and at.limit - calls <= budget * mind.knob[0]:
+    elif is_noisy(mind) and at.limit - calls <= JURY_SHARE * (at.limit - at.began):
         at.phase = JURY
-        at.final = 1
+        at.last = 1
         at.alive = at.offered = 0
         at.piece_end = at.limit
-    elif is_noisy(mind) and mind.knob[6] > 0.0 and at.phase != JURY:
+    elif at.phase == POLICIES:
         at.phase = JURY
         at.alive = at.offered = 0
-        at.piece_end = calls + int(mind.knob[6] * at.stage)
+        at.piece_end = calls + int(HEARING_SHARE * at.stage)
     else:
         at.phase = TREE
-        at.depth = -1
-        at.exhausted = 0
-        at.wide = is_noisy(mind)
+        at.depth = BEFORE
+        at.stuck = 0
+        at.wide = 1
         at.stage_began = calls
         share = at.tree_wins / (at.tree_wins + at.sequence_wins)
-        share = max(mind.knob[1], min(1.0 - mind.knob[1], share))
-        at.piece_end = min(at.limit, calls + max(1, int(share * at.stage)))
-        at.tree_end = at.piece_end
+        share = max(LEAST_SHARE, min(1.0 - LEAST_SHARE, share))
+        at.tree_end = min(at.limit, calls + max(1, int(share * at.stage)))
+        at.piece_end = at.tree_end
         if is_noisy(mind):
-            at.piece_end = min(at.limit, calls + max(1, int(share * mind.knob[3] * at.stage)))
+            at.piece_end = calls + max(1, int(WIDE_SHARE * share * at.stage))
     at.piece_end = min(at.piece_end, at.limit)
     return at.phase  # type: ignore[no-any-return]

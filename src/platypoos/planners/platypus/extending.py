@@ -46,8 +46,7 @@ def extend(sim: Any, mind: Mind, t: int) -> int:
             last = home if home < int(tree.size[0]) else -1
             grow(mind, t, got, last, ended)
     if len(mind.worth):
-        for i in range(t, t + got):
-            sim.appraise(int(mind.path[i]))
+        sim.appraise(tree, mind.path[t : t + got])
     if masked and got and not is_over(mind, int(mind.path[t + got - 1])):
         ask_legal(sim, mind.path[t : t + got])
     return t + got

@@ -2,134 +2,106 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
 
 from platypoos._jit import borrowed, jit, part
 from platypoos.planners.platypus.asking import ask
-from platypoos.planners.platypus.knowledge import child_by, solve, value_of
-from platypoos.planners.platypus.mind import BEFORE, NOBODY, Mind
-from platypoos.planners.platypus.tuning import CANDIDATES, LOOK_SHARE
-from platypoos.planners.platypus.walking import follow, lead
-from platypoos.simulator import calls_made, is_due
+from platypoos.planners.platypus.knowledge import (
+    child_by,
+    nearest_unknown,
+    options,
+    rest_after,
+    value_of,
+    variance,
+)
+from platypoos.planners.platypus.mind import BEFORE, Mind
+from platypoos.planners.platypus.policies import propose_policies
+from platypoos.planners.platypus.tuning import LOOK_SHARE
+from platypoos.planners.platypus.walking import lead
+from platypoos.simulator import calls_made
 
-
-@part
-def propose_policies(sim: Any, mind: Mind) -> bool:
-    """Propose what the best policy in all that is known would do; False if interrupted."""
-    while next_policy(mind, calls_made(sim)):
-        if not follow(sim, mind):
-            return False
-    return not is_due(sim)
-
-
-@jit
-def next_policy(mind: Mind, calls: int) -> bool:
-    """Write the policy for the next best first action to ``trial``; False after the last."""
-    mind = borrowed(mind)
-    at, tree, home = mind.at[0], mind.tree, mind.homes.home
-    if at.offered == 0:
-        solve(mind)
-    if at.offered == mind.knob[8] or calls >= at.limit:
-        return False
-    # The next in the order of values: those before it have been offered.
-    rank = 0
-    last, last_value = NOBODY, np.inf
-    while True:
-        best, best_value = NOBODY, -np.inf
-        child = int(mind.first[at.root])
-        while child != NOBODY:
-            if tree.pulls[child] > 0:
-                value = tree.reward[child] + at.discount * tree.value[home[child]]
-                below = value < last_value or (value == last_value and child < last)
-                if below and (value > best_value or (value == best_value and child > best)):
-                    best, best_value = child, value
-            child = int(mind.sibling[child])
-        if best == NOBODY:
-            return False
-        last, last_value = best, best_value
-        if rank == at.offered:
-            break
-        rank += 1
-    at.offered += 1
-    node = last
-    t = 0
-    action = int(tree.action[node])
-    while t < len(mind.trial):
-        mind.trial[t] = action
-        t += 1
-        node = int(mind.choice[home[node]])
-        if node == NOBODY:
-            break
-        action = int(tree.action[node])
-    for later in range(t, len(mind.trial)):
-        mind.trial[later] = action
-    return True
+ALL = -1
+SURE = 4.0
+"""Standard errors by which the best action must lead to be called sure."""
+LOOKED = 64
+"""Samples that must have been taken again before a problem is believed to have no noise."""
 
 
 @part
 def hear(sim: Any, mind: Mind) -> bool:
-    """Halve the candidates until one is left or the calls are spent; False if interrupted."""
+    """Halve the candidates until this piece's calls are spent; False if interrupted."""
     while True:
         count = next_hearing(mind, calls_made(sim))
         if count == 0:
             return True
         if not ask(sim, mind, count):
             return False
-        halve(mind)
-        if not propose_policies(sim, mind):
+        if halve(mind, count) and not propose_policies(sim, mind):
             return False
 
 
 @jit
 def next_hearing(mind: Mind, calls: int) -> int:
-    """Write the samples of the next hearing as a request; returns its size, 0 if it is over."""
+    """Write the samples of the next hearing as a request; returns its size, 0 if all is over.
+
+    The calls that are left are split evenly among the hearings to come, and those of a hearing
+    among its candidates.
+    """
     mind = borrowed(mind)
-    at, tree, home = mind.at[0], mind.tree, mind.homes.home
+    at = mind.at[0]
+    left = at.piece_end - calls
+    if left <= 0 or at.leader == BEFORE:
+        return 0
     if at.alive == 0:
-        rank(mind, BEFORE)
-        at.hearings = 0
+        rank(mind, ALL)
         while (1 << at.hearings) < at.alive:
             at.hearings += 1
-        at.hearings = max(at.hearings, 1)
-    left = at.piece_end - calls
-    if at.hearings == 0 or left <= 0:
-        return 0
+    elif at.alive == 1:  # calls are left over: hear the two best again
+        rank(mind, ALL)
+        at.alive = min(2, at.alive)
+    hearings = max(1, at.hearings)
+    calls_each = max(1, left // (hearings * at.alive))
     count = 0
-    per_candidate = max(1, left // (at.hearings * at.alive))
     for i in range(at.alive):
-        action = mind.order[i]
-        sequence = mind.sequences[action]
-        state, total = int(at.root), 0.0
-        start = count
-        room = min(per_candidate, left)
-        for t in range(mind.steps[action]):
-            child = child_by(mind, state, sequence[t])
-            if mind.share[child] == 0.0:
-                mind.nodes[count] = child
-                count += 1
-            mind.share[child] += mind.power[t]
-            total += mind.power[t]
-            state = int(home[child])
-        for j in range(start, count):
-            node = mind.nodes[j]
-            mind.repeats[j] = int(room * mind.share[node] / total)
-            left -= mind.repeats[j]
-            room_left = 0
-        # What rounding has left over goes to the first steps.
-        spent = 0
-        for j in range(start, count):
-            spent += mind.repeats[j]
-        j = start
-        while spent < room and j < count:
-            mind.repeats[j] += 1
-            left -= 1
-            spent += 1
-            j += 1
-        for j in range(start, count):
-            mind.share[mind.nodes[j]] = 0.0
+        if left > 0:
+            count = call_up(mind, mind.order[i], min(calls_each, left), count)
+            left -= calls_each
     return merge(mind, count)
+
+
+@jit
+def call_up(mind: Mind, action: int, calls: int, count: int) -> int:
+    """Ask for samples of a candidate: of each step as many as it counts, γ^t."""
+    at, sequence = mind.at[0], mind.sequences[action]
+    steps = mind.steps[action]
+    state, total, start = int(at.root), 0.0, count
+    if at.reset == 1:  # whole plays, or one of the first steps
+        steps = min(steps, calls)
+    for t in range(steps):
+        child = child_by(mind, state, sequence[t])
+        if mind.share[child] == 0.0:
+            mind.nodes[count] = child
+            count += 1
+        mind.share[child] += mind.power[t]
+        total += mind.power[t]
+        state = int(mind.homes.home[child])
+    spent = 0
+    for i in range(start, count):
+        mind.repeats[i] = int(calls * mind.share[mind.nodes[i]] / total)
+        spent += mind.repeats[i]
+        mind.share[mind.nodes[i]] = 0.0
+    if at.reset == 1:
+        mind.nodes[start], mind.repeats[start] = state, calls // steps
+        return start + 1
+    while spent < calls:  # what rounding has left over goes to the first steps
+        for i in range(start, count):
+            if spent < calls:
+                mind.repeats[i] += 1
+                spent += 1
+    return count
 
 
 @jit
@@ -150,64 +122,147 @@ def merge(mind: Mind, count: int) -> int:
 
 
 @jit
-def halve(mind: Mind) -> None:
-    """Keep the better half of the candidates."""
+def halve(mind: Mind, count: int) -> bool:
+    """Keep the better half of the candidates; whether policies may be proposed for the next."""
     mind = borrowed(mind)
     at = mind.at[0]
-    at.hearings -= 1
-    alive = max(1, (at.alive + 1) // 2)
+    if at.alive == 2 and at.reset == 0:
+        compare_last_two(mind, count)
     rank(mind, at.alive)
-    at.alive = min(at.alive, alive)
+    at.alive = max(1, (at.alive + 1) // 2)
+    at.leader = mind.order[0]
+    at.hearings = max(0, at.hearings - 1)
     at.offered = 0
+    return at.hearings > 0
 
 
 @jit
 def rank(mind: Mind, among: int) -> None:
-    """Order the candidates by value; only the first ``among`` of the present order if given."""
+    """Order the candidates by value: all, or the first ``among`` of the present order."""
     at = mind.at[0]
     for action in range(len(mind.value)):
         if mind.value[action] > -np.inf:
             mind.value[action] = value_of(mind, mind.sequences[action], mind.steps[action])
-    lead(mind)
-    count = 0
-    if among == BEFORE:
+    if among == ALL:
+        lead(mind)
+        at.alive = 0
         for action in range(len(mind.value)):
             if mind.value[action] > -np.inf:
-                mind.order[count] = action
-                count += 1
-    else:
-        count = among
-    for i in range(1, count):  # by insertion: there are few
+                mind.order[at.alive] = action
+                at.alive += 1
+    for i in range(1, at.alive):  # by insertion: there are few
         action = mind.order[i]
         j = i - 1
         while j >= 0 and mind.value[mind.order[j]] < mind.value[action]:
             mind.order[j + 1] = mind.order[j]
             j -= 1
         mind.order[j + 1] = action
-    at.alive = count
+
+
+@jit
+def add_weights(mind: Mind, action: int, sign: float) -> float:
+    """Add what the steps of a candidate count to the shares of their nodes; returns the rest."""
+    state, child = int(mind.at[0].root), 0
+    for t in range(mind.steps[action]):
+        child = child_by(mind, state, mind.sequences[action, t])
+        mind.share[child] += sign * mind.power[t]
+        state = int(mind.homes.home[child])
+    return sign * rest_after(mind, child, mind.steps[action])
+
+
+@jit
+def compare_last_two(mind: Mind, count: int) -> None:
+    """How far one of two candidates is ahead in the samples of this request, and how sure."""
+    at, tree = mind.at[0], mind.tree
+    one, other = mind.order[0], mind.order[1]
+    noise = variance(mind)
+    gap = add_weights(mind, one, 1.0) + add_weights(mind, other, -1.0)
+    doubt = 0.0
+    for i in range(count):
+        node = mind.nodes[i]
+        weight, fresh = mind.share[node], tree.pulls[node] - mind.pulls[i]
+        moved = (tree.reward[node] - mind.mean[i]) * tree.pulls[node] / fresh
+        gap += weight * (mind.mean[i] + moved)
+        doubt += weight * weight * noise / fresh
+        mind.share[node] = 0.0
+    for action in (one, other):  # steps without fresh samples
+        state = int(at.root)
+        for t in range(mind.steps[action]):
+            child = child_by(mind, state, mind.sequences[action, t])
+            weight, state = mind.share[child], int(mind.homes.home[child])
+            gap += weight * tree.reward[child]
+            doubt += weight * weight * noise / tree.pulls[child]
+            mind.share[child] = 0.0
+    at.has_gap = noise > 0.0
+    at.gap, at.gap_variance, at.ahead = gap, doubt, one
+
+
+@jit
+def is_sure(mind: Mind) -> bool:
+    """Whether more calls are unlikely to change the decision.
+
+    The last stages agree; all first actions have a candidate; the lead is larger than what noise
+    and states out of sight might change; and noise has been looked for.
+    """
+    mind = borrowed(mind)
+    at, tree = mind.at[0], mind.tree
+    if at.leader == BEFORE or at.reset == 1:
+        return False
+    rivals, rival = 0, BEFORE
+    for action in range(len(mind.value)):
+        if mind.value[action] > -np.inf:
+            rivals += 1
+            if action != at.leader and (rival == BEFORE or mind.value[action] > mind.value[rival]):
+                rival = action
+    if rivals < options(mind, at.root) or at.agreed < 2:
+        return False
+    if rival == BEFORE:
+        return True
+    if variance(mind) == 0.0 and at.degrees < min(tree.size[0] - 1, LOOKED):
+        return False
+    lead_now = mind.value[at.leader] - mind.value[rival]
+    add_weights(mind, at.leader, 1.0)
+    add_weights(mind, rival, -1.0)
+    doubt, least, most = 0.0, np.inf, -np.inf
+    for node in range(tree.size[0]):
+        if mind.share[node] != 0.0:
+            doubt += mind.share[node] ** 2 * variance(mind) / tree.pulls[node]
+            mind.share[node] = 0.0
+        if mind.choice[node] != 0:
+            least, most = min(least, tree.value[node]), max(most, tree.value[node])
+    unseen = nearest_unknown(mind)
+    hidden = 0.0 if unseen < 0 else at.discount**unseen * (most - least)
+    return lead_now > SURE * math.sqrt(doubt) + hidden  # type: ignore[no-any-return]
+
+
+@jit
+def assess(mind: Mind) -> tuple[bool, bool, float, float]:
+    """Whether it is enough, and the lead of the leader in fresh samples with its error, if any."""
+    mind = borrowed(mind)
+    at = mind.at[0]
+    gap = at.gap if at.ahead == at.leader else -at.gap
+    return is_sure(mind), at.has_gap == 1, gap, math.sqrt(at.gap_variance)
 
 
 @jit
 def next_look(mind: Mind, calls: int) -> int:
-    """Write a request that looks for noise: along the leader, or anywhere if all is known."""
+    """Write a request that looks for noise: along the leader, or anywhere if nothing is new."""
     mind = borrowed(mind)
-    at, tree, home = mind.at[0], mind.tree, mind.homes.home
-    left = min(at.limit - calls, max(1, int(mind.knob[7] * at.stage)))
+    at, tree = mind.at[0], mind.tree
+    left = min(at.limit - calls, max(1, int(LOOK_SHARE * at.stage)))
     count = 0
-    if at.exhausted == 1:
-        left = min(at.limit - calls, at.stage)
+    if calls == at.stage_began or at.stuck == 1:
+        left = min(at.limit - calls, max(left, at.stage_began + at.stage - calls))
         size = tree.size[0] - 1
-        for i in range(min(left, size, len(mind.nodes))):
-            node = 1 + (at.looked + i) % size
-            if tree.pulls[node] > 0:
-                mind.nodes[count], mind.repeats[count] = node, 1
-                count += 1
+        while count < min(left, size, len(mind.nodes)):
+            mind.nodes[count], mind.repeats[count] = 1 + (at.looked + count) % size, 1
+            count += 1
         at.looked += count
     elif at.leader != BEFORE:
         state, sequence = int(at.root), mind.sequences[at.leader]
         for t in range(min(left, mind.steps[at.leader])):
             child = child_by(mind, state, sequence[t])
             mind.nodes[t], mind.repeats[t] = child, 1
-            state = int(home[child])
+            state = int(mind.homes.home[child])
             count += 1
     return merge(mind, count)

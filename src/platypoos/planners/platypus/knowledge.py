@@ -11,9 +11,9 @@ from platypoos.advice import UNASKED, count_legal, is_legal, legal_action
 from platypoos.planners.platypus.mind import NOBODY, Ints, Mind
 from platypoos.tree import TERMINAL, set_node, ticket
 
-OVER = TERMINAL
-ENOUGH_SWEEPS = 60
+MOST_SWEEPS = 60
 CONVERGED = 1e-4
+"""The graph is solved when no value changes by more than this share of their range."""
 
 
 @inlined
@@ -26,6 +26,19 @@ def child_by(mind: Mind, home: int, action: int) -> int:
 
 
 @inlined
+def span(mind: Mind, state: int) -> float:
+    """What a reward of 1 at each step to come is worth in a state."""
+    at = mind.at[0]
+    gamma = at.discount
+    left = at.over_at - mind.tree.depth[state]
+    if gamma == 1.0:
+        return float(max(left, 1))
+    if left > 1000000:
+        return 1.0 / (1.0 - gamma)
+    return (1.0 - gamma ** max(left, 1)) / (1.0 - gamma)
+
+
+@inlined
 def add_child(mind: Mind, home: int, action: int) -> int:
     """Make the child of a home by an action that was not tried there."""
     tree = mind.tree
@@ -33,7 +46,7 @@ def add_child(mind: Mind, home: int, action: int) -> int:
     tree.size[0] += 1
     set_node(tree, child, home, action, tree.depth[home] + 1, 0)
     tree.reward[child] = 0.0
-    tree.value[child] = 0.0
+    tree.value[child] = mind.at[0].rate * span(mind, child)
     mind.homes.home[child] = child
     mind.first[child] = NOBODY
     mind.tried[child] = 0
@@ -127,6 +140,35 @@ def learn(mind: Mind, count: int) -> int:
     return new
 
 
+@inlined
+def believed(mind: Mind, node: int) -> float:
+    """The mean reward of a node, drawn to the mean of all as far as noise makes it unsure."""
+    at, tree = mind.at[0], mind.tree
+    reward = tree.reward[node]
+    if at.spread > 0.0:
+        doubt = variance(mind) / tree.pulls[node]
+        reward = at.mean + (reward - at.mean) * at.spread / (at.spread + doubt)
+    return reward
+
+
+@jit
+def take_moments(mind: Mind) -> None:
+    """The mean of all rewards that are known, and how far they are spread, noise taken out."""
+    at, tree = mind.at[0], mind.tree
+    noise = variance(mind)
+    if noise == 0.0:
+        return
+    count, mean, squares, less = 0, 0.0, 0.0, 0.0
+    for node in range(1, tree.size[0]):
+        if tree.pulls[node] > 0:
+            count += 1
+            step = tree.reward[node] - mean
+            mean += step / count
+            squares += step * (tree.reward[node] - mean)
+            less += noise / tree.pulls[node]
+    at.mean, at.spread = mean, max(squares - less, 0.01 * squares) / count
+
+
 @jit
 def solve(mind: Mind) -> None:
     """Find the best policy in all that is known: ``tree.value`` and ``choice`` of every home.
@@ -139,14 +181,10 @@ def solve(mind: Mind) -> None:
     at, tree, home = mind.at[0], mind.tree, mind.homes.home
     size = tree.size[0]
     gamma = at.discount
-    noise = variance(mind)
-    mean, spread = 0.0, 0.0
-    if noise > 0.0:
-        mean, spread = moments(mind, noise)
-        at.mean, at.spread = mean, spread
+    take_moments(mind)
     valued = len(mind.worth) > 0
-    rate = 0.0
-    for sweep in range(ENOUGH_SWEEPS):
+    rate = at.rate
+    for sweep in range(MOST_SWEEPS):
         change, least, most = 0.0, np.inf, -np.inf
         total, fronts, all_total, states = 0.0, 0, 0.0, 0
         for state in range(size - 1, -1, -1):
@@ -156,11 +194,8 @@ def solve(mind: Mind) -> None:
             child = int(mind.first[state])
             best, chosen = -np.inf, NOBODY
             while child != NOBODY:
-                pulls = tree.pulls[child]
-                if pulls > 0:
-                    reward = tree.reward[child]
-                    if noise > 0.0:
-                        reward = mean + (reward - mean) * spread / (spread + noise / pulls)
+                if tree.pulls[child] > 0:
+                    reward = believed(mind, child)
                     if not is_over(mind, child):
                         reward += gamma * tree.value[home[child]]
                     if reward > best:
@@ -186,60 +221,115 @@ def solve(mind: Mind) -> None:
         elif states > 0:
             rate = all_total / states
         change = max(change, abs(rate - before))
+        at.rate = rate
         if sweep > 0 and change <= CONVERGED * (most - least):
             break
 
 
 @inlined
-def span(mind: Mind, state: int) -> float:
-    """What a reward of 1 at each step to come is worth in a state."""
-    at = mind.at[0]
-    gamma = at.discount
-    left = at.over_at - mind.tree.depth[state]
-    if gamma == 1.0:
-        return float(max(left, 1))
-    if left > 1000000:
-        return 1.0 / (1.0 - gamma)
-    return (1.0 - gamma ** max(left, 1)) / (1.0 - gamma)
-
-
-@jit
-def moments(mind: Mind, noise: float) -> tuple[float, float]:
-    """The mean of all rewards that are known, and how far they are spread, noise taken out."""
-    tree = mind.tree
-    count, mean, squares, less = 0, 0.0, 0.0, 0.0
-    for node in range(1, tree.size[0]):
-        if tree.pulls[node] > 0:
-            count += 1
-            step = tree.reward[node] - mean
-            mean += step / count
-            squares += step * (tree.reward[node] - mean)
-            less += noise / tree.pulls[node]
-    spread = squares / count
-    return mean, max(spread - less / count, 0.01 * spread)
-
-
-@inlined
-def believed(mind: Mind, node: int) -> float:
-    """The mean reward of a node, drawn to the mean of all as far as noise makes it unsure."""
-    at, tree = mind.at[0], mind.tree
-    reward = tree.reward[node]
-    if mind.knob[2] > 0.0 and at.spread > 0.0:
-        reward = at.mean + (reward - at.mean) * at.spread / (at.spread + variance(mind) / tree.pulls[node])
-    return reward
+def rest_after(mind: Mind, node: int, steps: int) -> float:
+    """What comes after a sequence of so many steps that ends in a node."""
+    if is_over(mind, node):
+        return 0.0
+    state = int(mind.homes.home[node])
+    rest = mind.tree.value[state]
+    if len(mind.worth) > 0 and mind.first[state] == NOBODY:
+        rest = mind.worth[state]
+    return mind.power[steps] * rest
 
 
 @jit
 def value_of(mind: Mind, sequence: Ints, steps: int) -> float:
-    """The discounted sum of mean rewards along a sequence whose first steps are known."""
+    """The discounted sum of rewards along a sequence whose first steps are known, and the rest.
+
+    The rest is what the last state is worth by all that is known.
+    """
     mind = borrowed(mind)
-    state, total = int(mind.at[0].root), 0.0
+    state, child, total = int(mind.at[0].root), NOBODY, 0.0
     for t in range(steps):
         child = child_by(mind, state, sequence[t])
         total += mind.power[t] * believed(mind, child)
         state = int(mind.homes.home[child])
-    if mind.knob[5] > 0.0 and not is_over(mind, child):
-        total += mind.power[steps] * mind.tree.value[state]
-    if len(mind.worth) > 0 and steps > 0 and not is_over(mind, child):
-        total += mind.power[steps] * mind.worth[state]
-    return total
+    return total + rest_after(mind, child, steps)
+
+
+@jit
+def gather(mind: Mind, root: int, most: int) -> tuple[Ints, Ints, Ints]:
+    """What can be reached from a state, the nearest first, at most so many nodes.
+
+    Returns the nodes (the root first), their parents and their homes in the new numbering.
+    """
+    mind = borrowed(mind)
+    tree, home = mind.tree, mind.homes.home
+    size = tree.size[0]
+    number = np.full(size, -1, np.int64)  # of a home: its new number
+    nodes = np.empty(size + 1, np.int64)
+    parents = np.empty(size + 1, np.int64)
+    homes = np.empty(size + 1, np.int64)
+    nodes[0], parents[0], homes[0] = root, -1, 0
+    number[root] = 0
+    count, at = 1, 0
+    while at < count:
+        if homes[at] == at and not (at > 0 and is_over(mind, nodes[at])):
+            start = count
+            child = int(mind.first[home[nodes[at]]])
+            while child != NOBODY and count <= most:
+                if tree.pulls[child] > 0:
+                    nodes[count] = child
+                    count += 1
+                child = int(mind.sibling[child])
+            if count > most:
+                count = most = start  # all of its actions or none
+            for i in range((count - start) // 2):  # in the order they were made
+                other = count - 1 - i
+                nodes[start + i], nodes[other] = nodes[other], nodes[start + i]
+            for i in range(start, count):
+                state = home[nodes[i]]
+                parents[i] = at
+                if number[state] < 0:
+                    number[state] = i
+                homes[i] = number[state]
+        at += 1
+    return nodes[:count], parents[:count], homes[:count]
+
+
+@jit
+def link_children(mind: Mind) -> None:
+    """Find the children of every home by the parents of all nodes."""
+    mind = borrowed(mind)
+    for node in range(mind.tree.size[0]):
+        mind.first[node] = mind.tried[node] = mind.choice[node] = mind.place[node] = 0
+    for node in range(1, mind.tree.size[0]):
+        state = mind.tree.parent[node]
+        mind.sibling[node] = mind.first[state]
+        mind.first[state] = node
+        mind.tried[state] += 1
+
+
+@jit
+def nearest_unknown(mind: Mind) -> int:
+    """Steps to the nearest state that has untried actions; −1 if there is none."""
+    mind = borrowed(mind)
+    tree, home = mind.tree, mind.homes.home
+    size = tree.size[0]
+    steps = np.full(size, -1, np.int64)
+    queue = np.empty(size, np.int64)
+    queue[0] = mind.at[0].root
+    steps[queue[0]] = 0
+    count, at = 1, 0
+    while at < count:
+        state = queue[at]
+        at += 1
+        if mind.tried[state] < options(mind, state):
+            return steps[state]  # type: ignore[no-any-return]
+        child = int(mind.first[state])
+        while child != NOBODY:
+            after = home[child]
+            if tree.pulls[child] == 0:
+                return steps[state]  # type: ignore[no-any-return]
+            if steps[after] < 0 and not is_over(mind, child):
+                steps[after] = steps[state] + 1
+                queue[count] = after
+                count += 1
+            child = int(mind.sibling[child])
+    return -1

@@ -7,44 +7,133 @@ from typing import Any
 
 import numpy as np
 
-from platypoos._jit import borrowed, jit
-from platypoos.planners.platypus.mind import NOBODY, Ints, Mind
+from platypoos.planners.base import Task
+from platypoos.planners.platypus.mind import NOBODY
+from platypoos.planners.platypus.thought import Thought
+from platypoos.simulator_compiled import CompiledSimulator
+from platypoos.watch import Watch
+
+SURPRISE = 6.0
+"""Standard errors by which one reward may miss its estimate…"""
+DRIFT = 4.5
+"""…and all of them together."""
+ROUNDING = 1e-6
+"""Of the range of all rewards: without noise, a reward may miss its estimate by this."""
 
 
-@jit
-def gather(mind: Mind, root: int, most: int) -> tuple[Ints, Ints, Ints]:
-    """What can be reached from a state, the nearest first, at most so many nodes.
+class Memory:
+    """Keeps what is known, goes on from the state that was reached, and tests it by what is seen.
 
-    Returns the nodes (the root first), their parents and their homes in the new numbering.
+    Args:
+        cap: bytes to use at most. What can no longer be reached is forgotten first, then what is
+            reached last.
     """
-    mind = borrowed(mind)
-    tree, home = mind.tree, mind.homes.home
-    size = tree.size[0]
-    number = np.full(size, -1, np.int64)  # of a home: its new number
-    nodes = np.empty(size + 1, np.int64)
-    parents = np.empty(size + 1, np.int64)
-    homes = np.empty(size + 1, np.int64)
-    nodes[0], parents[0], homes[0] = root, -1, 0
-    number[root] = 0
-    count, at = 1, 0
-    while at < count:
-        if homes[at] == at:
-            start = count
-            child = int(mind.first[home[nodes[at]]])
-            while child != NOBODY and count < most:
-                if tree.pulls[child] > 0:
-                    nodes[count] = child
-                    count += 1
-                child = int(mind.sibling[child])
-            if count == most and child != NOBODY:
-                count = start  # all of its actions or none
-                most = start
-            nodes[start:count] = nodes[start:count][::-1]  # in the order they were made
-            for i in range(start, count):
-                state = home[nodes[i]]
-                parents[i] = at
-                if number[state] < 0:
-                    number[state] = i
-                homes[i] = number[state]
-        at += 1
-    return nodes[:count], parents[:count], homes[:count]
+
+    def __init__(self, cap: int) -> None:
+        self.cap = cap
+        self.thought: Thought | None = None
+        self.dropped: list[str] = []
+        """Why the memory was dropped, each time it was."""
+        self._residuals: list[float] = []
+        self._taken = -1
+        self._predicted: list[tuple[float, float]] = []  # of the first actions: mean, variance
+
+    def recall(self, task: Task, discount: float) -> Thought:
+        """The thought for a task: the one that is remembered, if it fits."""
+        thought = self.thought
+        if thought is not None and (
+            thought.task.model is not task.model
+            or thought.task.executor is not task.executor
+            or thought.task.access is not task.access
+            or thought.discount != discount
+        ):
+            thought = None
+        root = NOBODY if thought is None else self._find(thought, task)
+        if thought is None or root < 0:
+            self.thought = thought = Thought(task, discount)
+            self._residuals.clear()
+            self._predicted = []
+        else:
+            followed = thought.can_decide and thought.leader[0] == self._taken
+            kept = thought.leader[1:] if followed else np.empty(0, np.int64)
+            thought.go_on(task, root, kept, self._room(thought, task))
+            self._predicted = self._predict(thought)
+        self._taken = -1
+        return thought
+
+    def _room(self, thought: Thought, task: Task) -> int:
+        """How many nodes may be kept, to stay under the cap with a plan."""
+        per_node = thought.nbytes / len(thought.mind.first)
+        return max(1, int(self.cap / (1.1 * per_node)) - task.budget - 1024)
+
+    def _find(self, thought: Thought, task: Task) -> int:
+        """The home of the state to plan for; −1 if it is not known."""
+        mind = thought.mind
+        if mind.at[0].reset:
+            return -1
+        expected = NOBODY if self._taken < 0 else thought.child_by(self._taken)
+        root = int(mind.homes.home[expected]) if expected != NOBODY else -1
+        if root >= 0:
+            told = thought.sim.states_of(np.array([expected]))[0]
+            if Watch(task.model, task.state).differ(told, task.state):
+                # States that share a cell may lead to different ones: that contradicts nothing.
+                if getattr(task.model, "resolution", None) is None:
+                    self.drop("an action led to another state than it did before")
+                    return -1
+                root = -1
+        if root < 0:
+            root = self._look_up(thought, task.state)
+        if root >= 0 and task.horizon is not None:
+            left = int(mind.at[0].over_at) - int(mind.tree.depth[root])
+            return root if left == task.horizon else -1
+        return root if (task.horizon is None) == (len(mind.homes.depth) == 0) else -1
+
+    def _look_up(self, thought: Thought, state: Any) -> int:
+        sim, mind = thought.sim, thought.mind
+        if isinstance(sim, CompiledSimulator):
+            size = mind.tree.num_nodes
+            rows = sim.states_of(np.arange(size))
+            found = np.flatnonzero((rows == np.asarray(state)).all(axis=1))
+            known = found[(mind.tree.pulls[found] > 0) | (found == 0)]
+            return int(mind.homes.home[known[0]]) if len(known) else -1
+        if sim.key is None or len(mind.homes.depth):
+            return -1
+        return sim.homes.get(sim.key(state), -1)
+
+    def _predict(self, thought: Thought) -> list[tuple[float, float]]:
+        """What is remembered of the first actions, before new samples are mixed with it."""
+        mind = thought.mind
+        at, tree = mind.at[0], mind.tree
+        variance = float(at.squares / at.degrees) if at.degrees else math.inf
+        predicted = []
+        for action in range(len(mind.value)):
+            child = thought.child_by(action)
+            pulls = int(tree.pulls[child]) if child != NOBODY else 0
+            doubt = variance * (1.0 + 1.0 / pulls) if pulls else math.inf
+            predicted.append((float(tree.reward[child]), doubt))
+        return predicted
+
+    def observe(self, action: int, reward: float) -> None:
+        """Compare what acting brought with what is remembered; drop the memory if it is wrong."""
+        self._taken = action
+        if self.thought is None or not self._predicted:
+            return
+        mean, variance = self._predicted[action]
+        missed = reward - mean
+        if variance == 0.0:  # no noise was ever seen
+            tree = self.thought.mind.tree
+            rewards = tree.reward[1 : tree.num_nodes][tree.pulls[1 : tree.num_nodes] > 0]
+            if abs(missed) > ROUNDING * float(np.ptp(rewards)):
+                self.drop(f"a reward was {reward:g}, {mean:g} was expected")
+        elif variance < math.inf:
+            self._residuals.append(missed / math.sqrt(variance))
+            total = sum(self._residuals) / math.sqrt(len(self._residuals))
+            if abs(self._residuals[-1]) > SURPRISE or abs(total) > DRIFT:
+                self.drop(f"a reward was {reward:g}, {mean:.6g} was expected")
+
+    def drop(self, why: str) -> None:
+        """Forget everything."""
+        self.dropped.append(why)
+        self.thought = None
+        self._residuals.clear()
+        self._predicted = []

@@ -35,19 +35,21 @@ STANDING = np.dtype(
         ("stage", "i8"),  # calls of a stage
         ("stage_began", "i8"),  # calls made before the present stage
         ("piece_end", "i8"),  # calls that may have been made when the present piece ends
-        ("exhausted", "i8"),  # whether all that can be reached is known
+        ("stops", "i8"),  # whether to stop when it is sure
+        ("stuck", "i8"),  # whether the tree explorer finds nothing new
         # noise
         ("squares", "f8"),  # Σ of squared differences between samples, each worth one variance
         ("degrees", "i8"),  # how many there were
         ("looked", "i8"),  # nodes that were sampled again to look for noise
+        # when all was last solved
+        ("mean", "f8"),  # of all rewards
+        ("spread", "f8"),  # their variance, noise taken out; 0 if there is no noise
+        ("rate", "f8"),  # what is unknown is worth, for each step to come
         # the tree explorer
-        ("h_max", "i8"),
-        ("h_wide", "i8"),
-        ("wide", "i8"),
-        ("tree_end", "i8"),
-        ("mean", "f8"),
-        ("spread", "f8"),
-        ("final", "i8"),
+        ("h_max", "i8"),  # of rounds that sample well…
+        ("h_wide", "i8"),  # …and of those that see each action once
+        ("wide", "i8"),  # whether the present round is one of those
+        ("tree_end", "i8"),  # calls that may have been made when the tree explorer is through
         ("depth", "i8"),  # of the present layer; BEFORE a round
         ("layer", "i8"),  # its first entry
         ("entries", "i8"),  # entries so far
@@ -71,7 +73,13 @@ STANDING = np.dtype(
         # the jury
         ("alive", "i8"),  # candidates that are left, by ``order``
         ("hearings", "i8"),  # halvings to go
-        ("fresh", "i8"),  # the least fresh samples per step of the two last ones
+        ("last", "i8"),  # whether these are the last hearings
+        ("last_leader", "i8"),  # after the stage before, or BEFORE
+        ("agreed", "i8"),  # stages in a row with the same leader
+        ("has_gap", "i8"),  # whether the two last candidates were heard:
+        ("ahead", "i8"),  # the first of them
+        ("gap", "f8"),  # the lead of the leader in fresh samples…
+        ("gap_variance", "f8"),  # …and its variance
     ]
 )
 
@@ -110,4 +118,3 @@ class Mind(NamedTuple):
     repeats: Ints  # …how often…
     mean: Floats  # …their mean reward before…
     pulls: Ints  # …and its samples
-    knob: Floats

@@ -7,9 +7,12 @@ from typing import Any
 from platypoos._jit import borrowed, inlined, jit, part
 from platypoos.planners.platypus.knowledge import random_below
 from platypoos.planners.platypus.mind import BEFORE, Mind
-from platypoos.planners.platypus.tuning import IDLE, SEED_SHARE
+from platypoos.planners.platypus.tuning import SEED_SHARE
 from platypoos.planners.platypus.walking import follow
 from platypoos.simulator import calls_made, is_due
+
+IDLE = 60
+"""After so many sequences in a row that were known already there is nothing new to find."""
 
 
 @part

@@ -48,10 +48,10 @@ def next_layer(mind: Mind, calls: int) -> int:
     mind = borrowed(mind)
     at = mind.at[0]
     if at.depth == BEFORE:
-        if at.wide == 1 and (calls >= at.piece_end or at.exhausted == 1):
+        if at.wide == 1 and is_noisy(mind) and (calls >= at.piece_end or at.stuck == 1):
             at.wide = 0
-            at.piece_end = min(at.tree_end, at.limit)
-        if calls >= at.piece_end or (at.exhausted == 1 and not is_noisy(mind)):
+            at.piece_end = at.tree_end
+        if calls >= at.piece_end or (at.wide == 1 and at.stuck == 1):
             return PIECE_OVER
         begin_round(mind)
     else:
@@ -65,13 +65,9 @@ def next_layer(mind: Mind, calls: int) -> int:
 
 @inlined
 def size_of(mind: Mind) -> int:
-    return mind.at[0].h_wide if repeats_none(mind) else mind.at[0].h_max
-
-
-@inlined
-def repeats_none(mind: Mind) -> bool:
-    """Whether one sample of each action is enough in this round."""
-    return mind.at[0].wide == 1 or not is_noisy(mind)
+    """h_max of the present round."""
+    at = mind.at[0]
+    return at.h_wide if at.wide == 1 else at.h_max
 
 
 @jit
@@ -137,43 +133,35 @@ def pick(mind: Mind, calls: int) -> int:
     h = at.depth
     left = at.piece_end - calls
     if h == 0:
-        times = 1 if repeats_none(mind) else at.h_max
+        times = 1 if at.wide == 1 else at.h_max
         return open_entry(mind, 0, times, left, 0)[0]
     ranks = ranked(mind)
     most = 0
     h_max = size_of(mind)
-    if not repeats_none(mind):
+    if at.wide == 0:
         while h << (most + 1) <= h_max:
             most += 1
     weight = at.discount ** (2.0 * h)
     before = at.discount ** (2.0 * (h - 1))
     for p in range(most, -1, -1):
         quota = h_max // (h << p)
-        times = 1 if repeats_none(mind) else evaluations(PLATYPOOS, h, p, weight)
+        times = 1 if at.wide == 1 else evaluations(PLATYPOOS, h, p, weight)
         needed = 1
-        if h > 1 and most > 0:
+        if h > 1 and at.wide == 0:
             needed = evaluations(PLATYPOOS, h - 1, p, before)
         for i in range(len(ranks)):
             if quota == 0:
                 break
             entry = at.layer + ranks[i]
             node = mind.entry_node[entry]
-            if mind.entry_value[entry] == -np.inf or tree.pulls[node] < needed:
-                continue
-            if is_over(mind, node):
+            if tree.pulls[node] < needed or is_over(mind, node):
                 continue
             count, left = open_entry(mind, entry, times, left, count)
             quota -= 1
             if at.cut == 1:
-                return restored(mind, count)
+                return count
             ranks[i] = -1 - ranks[i]
         ranks = ranks[ranks >= 0]
-    return restored(mind, count)
-
-
-@inlined
-def restored(mind: Mind, count: int) -> int:
-    """The count, as it is."""
     return count
 
 
@@ -233,10 +221,7 @@ def best_leaf(mind: Mind) -> bool:
     at = mind.at[0]
     entry = BEFORE
     if at.layer >= 0:
-        start = at.layer
-        if start == at.entries:
-            start = at.entries  # nothing goes on
-        for i in range(start, at.entries):
+        for i in range(at.layer, at.entries):
             if entry == BEFORE or mind.entry_value[i] > mind.entry_value[entry]:
                 entry = i
         at.layer = BEFORE
@@ -265,10 +250,10 @@ def end_round(mind: Mind) -> None:
     mind = borrowed(mind)
     at = mind.at[0]
     if at.cut == 0:
-        if repeats_none(mind):
+        if at.wide == 1:
             if at.opened == 0 and at.h_wide > mind.tree.size[0]:
-                at.exhausted = 1
-            at.h_wide += max(1, int(at.h_wide * mind.knob[9]))
+                at.stuck = 1
+            at.h_wide += max(1, at.h_wide // 4)
         else:
-            at.h_max += max(1, int(at.h_max * mind.knob[9]))
+            at.h_max += max(1, at.h_max // 4)
     at.depth = BEFORE

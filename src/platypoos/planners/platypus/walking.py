@@ -142,12 +142,11 @@ def weigh(mind: Mind) -> None:
                 value == rival and at.ended == 1 and steps < mind.steps[first]
             ):
                 return
-        if at.leader == BEFORE or value > mind.value[at.leader]:
-            if at.leader != BEFORE:
-                if at.phase == TREE:
-                    at.tree_wins += 1
-                else:
-                    at.sequence_wins += 1
+        if at.leader != BEFORE and value > mind.value[at.leader]:
+            if at.phase == TREE:
+                at.tree_wins += 1
+            else:
+                at.sequence_wins += 1
         mind.value[first] = value
     for t in range(len(mind.trial)):
         mind.sequences[first, t] = mind.trial[t]

@@ -1,0 +1,66 @@
+"""Candidates from all that is known: what its best policy would do."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from platypoos._jit import borrowed, jit, part
+from platypoos.planners.platypus.knowledge import solve
+from platypoos.planners.platypus.mind import NOBODY, Mind
+from platypoos.planners.platypus.tuning import CANDIDATES
+from platypoos.planners.platypus.walking import follow
+from platypoos.simulator import calls_made, is_due
+
+
+@part
+def propose_policies(sim: Any, mind: Mind) -> bool:
+    """Try what the best policy in all that is known would do; False if interrupted."""
+    while next_policy(mind, calls_made(sim)):
+        if not follow(sim, mind):
+            return False
+    return not is_due(sim)
+
+
+@jit
+def next_policy(mind: Mind, calls: int) -> bool:
+    """Write the policy for the next best first action to ``trial``; False after the last."""
+    mind = borrowed(mind)
+    at, tree, home = mind.at[0], mind.tree, mind.homes.home
+    if at.offered == 0:
+        solve(mind)
+    if at.offered == CANDIDATES or calls >= at.limit:
+        return False
+    node = ranked_child(mind, at.offered)
+    if node == NOBODY:
+        return False
+    at.offered += 1
+    action = 0
+    for t in range(len(mind.trial)):  # the last known action is repeated
+        if node != NOBODY:
+            action = int(tree.action[node])
+            node = int(mind.choice[home[node]])
+        mind.trial[t] = action
+    return True
+
+
+@jit
+def ranked_child(mind: Mind, number: int) -> int:
+    """The child of the root after so many better ones, or NOBODY."""
+    at, tree, home = mind.at[0], mind.tree, mind.homes.home
+    last, last_value = NOBODY, np.inf
+    for _ in range(number + 1):
+        best, best_value = NOBODY, -np.inf
+        child = int(mind.first[at.root])
+        while child != NOBODY:
+            if tree.pulls[child] > 0:
+                value = tree.reward[child] + at.discount * tree.value[home[child]]
+                after = value < last_value or (value == last_value and child < last)
+                if after and (value > best_value or (value == best_value and child > best)):
+                    best, best_value = child, value
+            child = int(mind.sibling[child])
+        if best == NOBODY:
+            return NOBODY
+        last, last_value = best, best_value
+    return last

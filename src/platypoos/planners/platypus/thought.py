@@ -1,0 +1,280 @@
+"""A plan seen from outside: its arrays, budgets and clocks, where it starts, what it decides."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from platypoos._jit import handle
+from platypoos.advice import NO_HORIZON
+from platypoos.meeting import bits_of, make_homes, settle, settle_rows
+from platypoos.models.base import Access
+from platypoos.models.compiled import CompiledModel
+from platypoos.models.keys import key_of
+from platypoos.planners.base import Ledger, Task
+from platypoos.planners.platypus.algorithm import think
+from platypoos.planners.platypus.jury import assess
+from platypoos.planners.platypus.knowledge import gather, link_children
+from platypoos.planners.platypus.mind import (
+    BEFORE,
+    NOBODY,
+    STANDING,
+    START,
+    Ints,
+    Mind,
+)
+from platypoos.planners.platypus.tuning import AT_LEAST, NEGLIGIBLE, STAGES
+from platypoos.simulator import never
+from platypoos.simulator_compiled import CompiledSimulator
+from platypoos.tree import ROOT, Tree, copy_nodes, make_tree, set_node, set_root
+
+FIRST_STAY, LONG_STAY = 64, 20_000
+"""Compiled code is left after so many calls at first, to look at the clock or for Ctrl-C; the
+second if there is no clock."""
+GLANCE, LONG_GLANCE = 0.001, 0.1
+"""It is left about every so many seconds then."""
+CARRIED = (
+    "squares",
+    "degrees",
+    "looked",
+    "tree_wins",
+    "sequence_wins",
+    "over_at",
+    "rate",
+    "mean",
+    "spread",
+)
+"""What is carried over from one step of an episode to the next, beside the nodes."""
+
+
+class Decision(NamedTuple):
+    """What a plan recommends."""
+
+    action: int
+    values: Any
+    """Of the best sequence for each first action; NaN if there is none."""
+    tree: Tree
+    """These sequences."""
+    node: int
+    """The end of the recommended one."""
+    gap: tuple[float, float] | None
+    """Interval (95 %) of the lead over the best sequence with another first action."""
+    enough: bool
+    rate: float
+    """What an unseen step is taken to bring."""
+
+
+def whole_length(discount: float, budget: int, horizon: int | None) -> int:
+    """How long sequences are.
+
+    >>> whole_length(0.95, 1_000, None), whole_length(0.95, 100, None), whole_length(0.0, 9, 3)
+    (31, 25, 1)
+    """
+    if discount == 0.0:
+        return 1
+    steps = math.inf if discount == 1.0 else math.log(NEGLIGIBLE) / math.log(discount)
+    length = int(max(1, min(budget // AT_LEAST, max(12.0, steps))))
+    return length if horizon is None else min(length, horizon)
+
+
+class Thought:
+    """A plan that can be continued: with more calls, or from a state that it has reached."""
+
+    def __init__(self, task: Task, discount: float) -> None:
+        self.task, self.discount = task, discount
+        self.compiled = isinstance(task.model, CompiledModel)
+        tree = make_tree(task.budget + 1)
+        set_root(tree)
+        self.sim: Ledger = task.ledger(tree)
+        if not isinstance(self.sim, CompiledSimulator) and task.access is Access.RESTORE:
+            self.sim.key = key_of(task.model, task.state)
+        self.mind = self._arrays(tree, task.budget)
+        at = self.mind.at[0]
+        at.over_at = NO_HORIZON if task.horizon is None else task.horizon
+        at.tree_wins = at.sequence_wins = at.h_max = at.h_wide = 1
+        self.mind.homes.home[ROOT] = ROOT
+        link_children(self.mind)
+        if task.access is Access.RESTORE:
+            self._settle(np.array([ROOT]))
+        self.sim.ask_legal(np.array([ROOT]))
+        self._begin(task, np.empty(0, np.int64))
+
+    def go_on(self, task: Task, root: int, kept: Ints, most: int) -> None:
+        """Plan again, from a state that is known, with at most so many of the nodes."""
+        old, sim = self.mind, self.sim
+        nodes, parents, homes = gather(old, root, most)
+        size = len(nodes)
+        old_home = old.homes.home[nodes].astype(np.int64)
+        tree = make_tree(size + task.budget + 1)
+        copy_nodes(old.tree, tree, nodes)
+        tree.parent[:size] = parents
+        tree.flags[ROOT] = 0
+        tree.value[:size] = old.tree.value[old_home]
+        sim.keep(old_home, tree)
+        self.task = task
+        self.mind = self._arrays(tree, task.budget)
+        self.mind.homes.home[:size] = homes
+        link_children(self.mind)
+        if self.compiled:
+            self._settle(np.flatnonzero(homes == np.arange(size)))
+        elif sim.key is not None:  # type: ignore[union-attr]
+            number = np.full(old.tree.num_nodes, -1)
+            number[old_home[::-1]] = homes[::-1]
+            places = sim.homes.items()  # type: ignore[union-attr]
+            sim.homes = {name: int(number[h]) for name, h in places if number[h] >= 0}  # type: ignore[union-attr]
+        now, before = self.mind.at[0], old.at[0]
+        for name in CARRIED:
+            now[name] = before[name]
+        now.h_max, now.h_wide = max(1, before.h_max // 2), max(1, before.h_wide // 2)
+        sim.allow(task.budget)
+        self._begin(task, kept)
+
+    def _arrays(self, tree: Tree, budget: int) -> Mind:
+        """Room for as many nodes as the tree has, and for a plan with a budget."""
+        task, nodes = self.task, len(tree.parent)
+        actions = task.num_actions
+        length = whole_length(self.discount, budget, task.horizon)
+        entries = max(1024, nodes // 2) + actions
+        request = max(self._stage(budget), actions * length) + 2 * actions
+        links = np.empty((5, nodes), np.int32)
+        timed = tree.depth if task.horizon is not None else None
+        mind = Mind(
+            tree=tree,
+            homes=make_homes(nodes, self.compiled, timed),
+            first=links[0],
+            sibling=links[1],
+            tried=links[2],
+            choice=links[3],
+            place=links[4],
+            share=np.zeros(nodes),
+            legal=self.sim.advice.legal,
+            worth=self.sim.advice.worth,
+            at=np.zeros(1, STANDING).view(np.recarray),
+            power=self.discount ** np.arange(length + 1.0),
+            sequences=np.zeros((actions, length), np.int64),
+            value=np.full(actions, -np.inf),
+            steps=np.zeros(actions, np.int64),
+            order=np.zeros(actions, np.int64),
+            trial=np.zeros(length, np.int64),
+            path=np.zeros(length, np.int64),
+            samples=np.zeros(length + 1),
+            entry_node=np.empty(entries, np.int32),
+            entry_before=np.empty(entries, np.int32),
+            entry_value=np.empty(entries),
+            picked=np.empty(entries, np.int32),
+            nodes=np.zeros(request, np.int64),
+            repeats=np.zeros(request, np.int64),
+            mean=np.zeros(request),
+            pulls=np.zeros(request, np.int64),
+        )
+        return handle(mind)
+
+    def _stage(self, budget: int) -> int:
+        return max(2 * self.task.num_actions, budget // STAGES)
+
+    def _begin(self, task: Task, kept: Ints) -> None:
+        """Stand at the start; ``kept`` is a sequence to try first, or empty."""
+        mind, sim = self.mind, self.sim
+        length = len(mind.trial)
+        at = mind.at[0]
+        at.phase = START
+        at.discount = self.discount
+        at.reset = task.access is Access.RESET
+        at.seed = task.tie_seed()
+        at.began = at.stage_began = at.piece_end = sim.calls
+        at.limit = sim.calls + task.budget
+        at.stage = self._stage(task.budget)
+        at.depth = at.leader = at.last_leader = BEFORE
+        if len(kept):
+            mind.trial[:] = kept[np.minimum(np.arange(length), len(kept) - 1)]
+            at.kept = 1
+        mind.order[:] = np.argsort(task.rng.random(task.num_actions))
+
+    def _settle(self, nodes: Ints) -> None:
+        if isinstance(self.sim, CompiledSimulator):
+            settle_rows(self.mind.homes, bits_of(self.sim), nodes)
+        else:
+            settle(self.sim, self.mind.homes, nodes)
+
+    def think(self, due: Callable[[], bool], stop_when_sure: bool) -> bool:
+        """Spend the budget; False if the clock ran out before."""
+        sim = self.sim
+        self.mind.at[0].stops = stop_when_sure
+        if not isinstance(sim, CompiledSimulator):
+            sim.due = due
+            return bool(think(sim, self.mind))
+        clocked = due is not never
+        stay, glance = (FIRST_STAY, GLANCE) if clocked else (LONG_STAY, LONG_GLANCE)
+        while True:
+            sim.pause_after(stay)
+            entered = time.perf_counter()
+            if think(sim, self.mind):
+                return True
+            if due():
+                return False
+            spent = time.perf_counter() - entered
+            stay = max(1, min(2 * stay, int(stay * glance / max(spent, 1e-9))))
+
+    def child_by(self, action: int) -> int:
+        """The node of a first action, or NOBODY."""
+        mind = self.mind
+        child = int(mind.first[mind.at[0].root])
+        while child != NOBODY and mind.tree.action[child] != action:
+            child = int(mind.sibling[child])
+        return child
+
+    @property
+    def can_decide(self) -> bool:
+        """Whether there is a candidate."""
+        return int(self.mind.at[0].leader) != BEFORE
+
+    @property
+    def leader(self) -> Ints:
+        """The best sequence."""
+        mind = self.mind
+        return mind.sequences[mind.at[0].leader].copy()  # type: ignore[no-any-return]
+
+    def decide(self) -> Decision:
+        """What is known by now."""
+        mind = self.mind
+        enough, has_gap, gap, error = assess(mind)
+        leader = int(mind.at[0].leader)
+        found = make_tree(1 + int(mind.steps.sum()))
+        set_root(found)
+        end = ROOT
+        for first in range(len(mind.value)):
+            last = self._copy(first, found)
+            end = last if first == leader else end
+        values = np.where(np.isfinite(mind.value), mind.value, np.nan)
+        interval = (gap - 1.96 * error, gap + 1.96 * error) if has_gap else None
+        return Decision(leader, values, found, end, interval, bool(enough), float(mind.at[0].rate))
+
+    def _copy(self, first: int, found: Tree) -> int:
+        """Copy the best sequence of a first action to another tree; returns its last node."""
+        mind, tree = self.mind, self.mind.tree
+        state, last = int(mind.at[0].root), ROOT
+        for t in range(int(mind.steps[first])):
+            action = int(mind.sequences[first, t])
+            child = int(mind.first[state])
+            while tree.action[child] != action:
+                child = int(mind.sibling[child])
+            new = found.num_nodes
+            found.size[0] += 1
+            set_node(found, new, last, action, t + 1, 0)
+            found.pulls[new], found.reward[new] = tree.pulls[child], tree.reward[child]
+            found.flags[new], found.value[new] = tree.flags[child], 0.0
+            state, last = int(mind.homes.home[child]), new
+        return last
+
+    @property
+    def nbytes(self) -> int:
+        """Memory that the nodes take, states included."""
+        mind = self.mind
+        used = sum(array.nbytes for array in (*mind.tree[:-1], *mind.homes[:2], mind.share))
+        links = 5 * mind.first.nbytes + mind.legal.nbytes + mind.worth.nbytes
+        entries = mind.entry_value.nbytes * 5 // 2
+        return int(used + links + entries + len(mind.first) * self.sim.state_bytes)
