@@ -10,10 +10,12 @@ import numpy as np
 from platypoos._jit import borrowed, jit, part
 from platypoos.planners.platypus.asking import ask
 from platypoos.planners.platypus.knowledge import (
+    EXACTLY,
     child_by,
     nearest_unknown,
     options,
     rest_after,
+    solve,
     value_of,
     variance,
 )
@@ -240,6 +242,13 @@ def assess(mind: Mind) -> tuple[bool, bool, float, float]:
     """Whether it is enough, and the lead of the leader in fresh samples with its error, if any."""
     mind = borrowed(mind)
     at = mind.at[0]
+    if at.closed == 1:
+        solve(mind, EXACTLY)
+        for action in range(len(mind.value)):
+            if mind.value[action] > -np.inf:
+                mind.value[action] = value_of(mind, mind.sequences[action], mind.steps[action])
+        if variance(mind) == 0.0:
+            lead(mind)
     gap = at.gap if at.ahead == at.leader else -at.gap
     return is_sure(mind), at.has_gap == 1, gap, math.sqrt(at.gap_variance)
 

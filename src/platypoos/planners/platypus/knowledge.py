@@ -11,9 +11,9 @@ from platypoos.advice import UNASKED, count_legal, is_legal, legal_action
 from platypoos.planners.platypus.mind import NOBODY, Ints, Mind
 from platypoos.tree import TERMINAL, set_node, ticket
 
-MOST_SWEEPS = 60
-CONVERGED = 1e-4
-"""The graph is solved when no value changes by more than this share of their range."""
+LEAST_SWEEPS, MOST_VISITS = 8, 100_000
+"""Solving takes so many sweeps over all states at most, and more if that is this many visits."""
+ROUGHLY, EXACTLY = 1e-5, 1e-14
 
 
 @inlined
@@ -46,7 +46,7 @@ def add_child(mind: Mind, home: int, action: int) -> int:
     tree.size[0] += 1
     set_node(tree, child, home, action, tree.depth[home] + 1, 0)
     tree.reward[child] = 0.0
-    tree.value[child] = mind.at[0].rate * span(mind, child)
+    tree.value[child] = 0.0
     mind.homes.home[child] = child
     mind.first[child] = NOBODY
     mind.tried[child] = 0
@@ -170,12 +170,12 @@ def take_moments(mind: Mind) -> None:
 
 
 @jit
-def solve(mind: Mind) -> None:
+def solve(mind: Mind, accuracy: float) -> None:
     """Find the best policy in all that is known: ``tree.value`` and ``choice`` of every home.
 
     What is unknown is worth, for each step to come, what the known states that have untried
     actions are worth on average. Rewards are drawn to the mean of all, as far as noise makes them
-    unsure.
+    unsure. ``accuracy`` is a share of the range of all values.
     """
     mind = borrowed(mind)
     at, tree, home = mind.at[0], mind.tree, mind.homes.home
@@ -184,11 +184,11 @@ def solve(mind: Mind) -> None:
     take_moments(mind)
     valued = len(mind.worth) > 0
     rate = at.rate
-    for sweep in range(MOST_SWEEPS):
+    for sweep in range(LEAST_SWEEPS + MOST_VISITS // size):
         change, least, most = 0.0, np.inf, -np.inf
-        total, fronts, all_total, states = 0.0, 0, 0.0, 0
+        total, fronts, all_total, states, leaves = 0.0, 0, 0.0, 0, 0
         for state in range(size - 1, -1, -1):
-            if home[state] != state:
+            if home[state] != state or (state != at.root and is_over(mind, state)):
                 continue
             steps = span(mind, state)
             child = int(mind.first[state])
@@ -202,6 +202,7 @@ def solve(mind: Mind) -> None:
                         best, chosen = reward, child
                 child = int(mind.sibling[child])
             if chosen == NOBODY:
+                leaves += 1
                 best = rate * steps
                 if valued:
                     best = mind.worth[state]
@@ -222,28 +223,29 @@ def solve(mind: Mind) -> None:
             rate = all_total / states
         change = max(change, abs(rate - before))
         at.rate = rate
-        if sweep > 0 and change <= CONVERGED * (most - least):
+        at.closed = fronts == 0 and leaves == 0
+        if sweep > 0 and change <= accuracy * (most - least):
             break
 
 
 @inlined
 def rest_after(mind: Mind, node: int, steps: int) -> float:
-    """What comes after a sequence of so many steps that ends in a node."""
+    """What is counted after a sequence of so many steps that ends in a node.
+
+    What the model says, or what is known of the state if nothing is unknown anywhere; else
+    nothing: of one sequence the rest may be known and of another not.
+    """
+    state = int(mind.homes.home[node])
     if is_over(mind, node):
         return 0.0
-    state = int(mind.homes.home[node])
-    rest = mind.tree.value[state]
-    if len(mind.worth) > 0 and mind.first[state] == NOBODY:
-        rest = mind.worth[state]
-    return mind.power[steps] * rest
+    if len(mind.worth) > 0:
+        return mind.power[steps] * mind.worth[state]
+    return mind.power[steps] * mind.tree.value[state] if mind.at[0].closed == 1 else 0.0
 
 
 @jit
 def value_of(mind: Mind, sequence: Ints, steps: int) -> float:
-    """The discounted sum of rewards along a sequence whose first steps are known, and the rest.
-
-    The rest is what the last state is worth by all that is known.
-    """
+    """The discounted sum of rewards along a sequence whose first steps are known, and the rest."""
     mind = borrowed(mind)
     state, child, total = int(mind.at[0].root), NOBODY, 0.0
     for t in range(steps):

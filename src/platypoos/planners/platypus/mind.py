@@ -44,6 +44,7 @@ STANDING = np.dtype(
         # when all was last solved
         ("mean", "f8"),  # of all rewards
         ("spread", "f8"),  # their variance, noise taken out; 0 if there is no noise
+        ("closed", "i8"),  # whether nothing was unknown
         ("rate", "f8"),  # what is unknown is worth, for each step to come
         # the tree explorer
         ("h_max", "i8"),  # of rounds that sample well…

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from platypoos._jit import borrowed, jit, part
-from platypoos.planners.platypus.knowledge import solve
+from platypoos.planners.platypus.knowledge import ROUGHLY, solve
 from platypoos.planners.platypus.mind import NOBODY, Mind
 from platypoos.planners.platypus.tuning import CANDIDATES
 from platypoos.planners.platypus.walking import follow
@@ -29,7 +29,7 @@ def next_policy(mind: Mind, calls: int) -> bool:
     mind = borrowed(mind)
     at, tree, home = mind.at[0], mind.tree, mind.homes.home
     if at.offered == 0:
-        solve(mind)
+        solve(mind, ROUGHLY)
     if at.offered == CANDIDATES or calls >= at.limit:
         return False
     node = ranked_child(mind, at.offered)

@@ -49,9 +49,9 @@ def next_layer(mind: Mind, calls: int) -> int:
     at = mind.at[0]
     if at.depth == BEFORE:
         if at.wide == 1 and is_noisy(mind) and (calls >= at.piece_end or at.stuck == 1):
-            at.wide = 0
+            at.wide = at.stuck = 0
             at.piece_end = at.tree_end
-        if calls >= at.piece_end or (at.wide == 1 and at.stuck == 1):
+        if calls >= at.piece_end or at.stuck == 1:
             return PIECE_OVER
         begin_round(mind)
     else:
@@ -201,7 +201,7 @@ def open_entry(mind: Mind, entry: int, times: int, left: int, count: int) -> tup
                 break
         if child == NOBODY:
             child = add_child(mind, state, action)
-            at.opened = 1
+        at.opened = 1
         mind.nodes[count] = child
         mind.repeats[count] = missing
         left -= missing * cost
@@ -246,14 +246,17 @@ def best_leaf(mind: Mind) -> bool:
 
 @jit
 def end_round(mind: Mind) -> None:
-    """A round that was not cut short is followed by a larger one."""
+    """A round that was not cut short is followed by a larger one.
+
+    If it found nothing to ask for, and was cut short or looked at all states, none will.
+    """
     mind = borrowed(mind)
     at = mind.at[0]
-    if at.cut == 0:
-        if at.wide == 1:
-            if at.opened == 0 and at.h_wide > mind.tree.size[0]:
-                at.stuck = 1
-            at.h_wide += max(1, at.h_wide // 4)
-        else:
-            at.h_max += max(1, at.h_max // 4)
+    all_of_them = mind.tree.size[0] * len(mind.trial)
+    if at.opened == 0 and (at.cut == 1 or size_of(mind) > all_of_them):
+        at.stuck = 1
+    elif at.cut == 0 and at.wide == 1:
+        at.h_wide += max(1, at.h_wide // 4)
+    elif at.cut == 0:
+        at.h_max += max(1, at.h_max // 4)
     at.depth = BEFORE
