@@ -15,7 +15,7 @@ PLANS, DEADLINE = 1_000, 0.01
 
 
 def main() -> None:
-    planner = pp.GraphPlaTyPOOS(0.95)
+    planner = pp.Platypus(0.95)
     chain = pp.problems.SwitchChain(noise=10.0)
     for name, model in (("Python", chain), ("compiled", chain.compiled())):
         planner.plan(model, budget=None, deadline=0.2, seed=0)  # compiles

@@ -54,7 +54,7 @@ Python model with a Python model. Other work on the machine can change them by a
 HOW = f"""\
 ## How each was used
 
-**Ours.** The default is GraphPlaTyPOOS, as `pp.control` uses it, with its memory from step to
+**Ours.** The default is Platypus, as `pp.control` uses it, with its memory from step to
 step; it and PlaTγPOOS are told the discount only. UCT is told the scale of the returns (100 on
 the chain, 10 on cart-pole) and a horizon, which stands in brackets. Python models count their
 calls themselves; those of compiled models are counted by the library.

@@ -149,7 +149,7 @@ def main() -> None:
     lines += ["Watching for broken models, time over that without:", ""]
     lines += ["| states | planner | 1,000 calls | 10,000 calls |", "|---" * 4 + "|"]
     for name, model in WATCHED.items():
-        for planner in (pp.GraphPlaTyPOOS(0.9), pp.PlaTyPOOS(0.9)):
+        for planner in (pp.Platypus(0.9), pp.PlaTyPOOS(0.9)):
             ratios = [overhead(model, planner, budget) for budget in (1_000, 10_000)]
             cells = " | ".join(f"{ratio:.3f}" for ratio in ratios)
             lines.append(f"| {name} | {type(planner).__name__} | {cells} |")

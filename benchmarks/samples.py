@@ -1,4 +1,4 @@
-"""What wasting no sample is worth: GraphPlaTyPOOS beside the published planner and its contenders.
+"""What wasting no sample is worth: Platypus beside the published planner and its contenders.
 
     python benchmarks/samples.py       writes docs/results/samples.md and .png (half an hour)
 
@@ -67,11 +67,11 @@ PROBLEMS = (
     + [f"Battery±{b}" for b in (0, 5, 50)]
 )
 TREES = ["tree±0", "tree±1"]
-OURS = ("published", "graph", "graph+memory")
+OURS = ("published", "platypus", "platypus+memory")
 CONTENDERS = ("olop", "kl-olop", "opd", "uct", "uct-10")
 NOISES = ((0.0, 0.0), (0.03, 0.04), (0.1, 0.7), (0.9, 1.7))
 """From least to most, as ``relative_noise``."""
-BY_NOISE = "| noise (problems) | published | graph | graph+memory | best contender |"
+BY_NOISE = "| noise (problems) | published | platypus | platypus+memory | best contender |"
 
 
 def relative_noise(name: str) -> float:
@@ -96,8 +96,8 @@ def planner(name: str, discount: float, low: float, high: float, b: float) -> pp
         return uct(10 if name == "uct-10" else far)
     if name == "opd":
         return pp.OPD(discount, reward_min=low, reward_max=high)
-    if name.startswith("graph"):
-        return pp.GraphPlaTyPOOS(discount, memory=10**9 if name == "graph+memory" else 0)
+    if name.startswith("platypus"):
+        return pp.Platypus(discount, memory=10**9 if name == "platypus+memory" else 0)
     return pp.Random(discount) if name == "random" else pp.PlaTyPOOS(discount)
 
 
@@ -201,9 +201,9 @@ def significance(results: dict[tuple[str, str, int], Floats]) -> list[str]:
     """Where the published planner is better at equal N, by paired differences."""
     lines = ["## Equal budgets, paired seeds", ""]
     for who, which, title in (
-        ("graph", 0, "single plans"),
-        ("graph", 1, "episodes without memory"),
-        ("graph+memory", 1, "episodes with memory"),
+        ("platypus", 0, "single plans"),
+        ("platypus", 1, "episodes without memory"),
+        ("platypus+memory", 1, "episodes with memory"),
     ):
         worse, better, cells = [], 0, 0
         for name in PROBLEMS + TREES:

@@ -34,14 +34,14 @@ def main() -> None:
     lines = ["# Silent rewards", "", f"`python benchmarks/silent.py`. {about}", ""]
     lines += ["Episodes that reached the goal; mean calls of an episode.", ""]
     lines += [
-        "| environment | calls a decision | GraphPlaTyPOOS | PlaTγPOOS | UCT |",
+        "| environment | calls a decision | Platypus | PlaTγPOOS | UCT |",
         "|---" * 5 + "|",
     ]
     for name, options, budget, steps, width, success in ENVIRONMENTS:
         cells = []
         scale = width * (1 - GAMMA**HORIZON) / (1 - GAMMA) / 2
         for planner in (
-            pp.GraphPlaTyPOOS(GAMMA),
+            pp.Platypus(GAMMA),
             pp.PlaTyPOOS(GAMMA),
             pp.UCT(GAMMA, scale=scale, horizon=HORIZON),
         ):

@@ -23,13 +23,13 @@ import platypoos as pp
 
 RESULTS = Path(__file__).parents[1] / "docs" / "results"
 EPISODES = RESULTS / "simulators.jsonl"
-PLANNERS = ("GraphPlaTγPOOS", "PlaTγPOOS", "OPD", "UCT", "Random")
+PLANNERS = ("Platypus", "PlaTγPOOS", "OPD", "UCT", "Random")
 
 
 INTRODUCTION = (
     "`python benchmarks/simulators.py`. One budget (calls for each decision) and discount for each "
     "environment and all planners. Cells: episodes that reached the goal, then the mean total "
-    "reward, without the noise that was added, and its 95 % interval. GraphPlaTγPOOS, which "
+    "reward, without the noise that was added, and its 95 % interval. Platypus, which "
     "remembers from step to step, PlaTγPOOS and Random are told nothing; OPD and UCT are told the "
     "range of the rewards with their noise; UCT's horizon is where γ^h = 0.1, its scale half the "
     "horizon times the range."
@@ -95,7 +95,7 @@ def make_planner(name: str, row: Row, noise: float) -> Any:
     if name == "UCT":
         return pp.UCT(row.discount, scale=(high - low) * horizon / 2, horizon=horizon)
     others: dict[str, Any] = {
-        "GraphPlaTγPOOS": pp.GraphPlaTyPOOS,
+        "Platypus": pp.Platypus,
         "PlaTγPOOS": pp.PlaTyPOOS,
         "Random": pp.Random,
     }

@@ -103,10 +103,10 @@ def compiled() -> None:
 
 def shared() -> None:
     model = pp.problems.SwitchChain(noise=NOISE).compiled()
-    graph = pp.GraphPlaTyPOOS(discount=0.95)
+    graph = pp.Platypus(discount=0.95)
     table(
-        "compiled SwitchChain, noise ±10, GraphPlaTyPOOS beside PlaTγPOOS",
-        ("plain", "graph"),
+        "compiled SwitchChain, noise ±10, Platypus beside PlaTγPOOS",
+        ("plain", "platypus"),
         (
             lambda n: PLANNER.plan(model, budget=n, seed=0),
             lambda n: graph.plan(model, budget=n, seed=0),

@@ -1,4 +1,4 @@
-"""Where no two sequences meet, the published planner's home: GraphPlaTyPOOS beside it.
+"""Where no two sequences meet, the published planner's home: Platypus beside it.
 
     python benchmarks/trees.py       writes docs/results/trees.md (ten minutes)
 
@@ -28,11 +28,11 @@ JOBS = [(kind, actions) for kind in KINDS for actions in (2, 4, 8)]
 NOISES = (0.0, 0.3, 1.0, 3.0)
 BUDGETS = (100, 300, 1_000, 3_000, 10_000)
 CELLS = (
-    "Cells: mean regret of PlaTγPOOS, of GraphPlaTγPOOS, and their difference in standard errors "
+    "Cells: mean regret of PlaTγPOOS, of Platypus, and their difference in standard errors "
     "of the paired difference."
 )
 SUMMARY = (
-    "Of {} cells, GraphPlaTγPOOS is better in {} and worse in {} by more than 3 standard errors. "
+    "Of {} cells, Platypus is better in {} and worse in {} by more than 3 standard errors. "
     "Its regret over the published planner's, in the geometric mean (0.001 added to both): {}."
 )
 Floats = NDArray[np.float64]
@@ -100,7 +100,7 @@ def measure(job: tuple[str, int]) -> list[Cell]:
         model = pp.problems.Tabular(successor, reward, width).compiled()
         for budget in BUDGETS:
             published = regrets(model, pp.PlaTyPOOS(DISCOUNT), budget)
-            graph = regrets(model, pp.GraphPlaTyPOOS(DISCOUNT), budget)
+            graph = regrets(model, pp.Platypus(DISCOUNT), budget)
             cells.append(Cell(kind, actions, noise, budget, published, graph))
     return cells
 

@@ -48,7 +48,7 @@ CONTENDERS = {
 PLANNERS: dict[str, Callable[[float], pp.Planner]] = {
     **LAYERED,
     **CONTENDERS,
-    "graph": pp.GraphPlaTyPOOS,
+    "platypus": pp.Platypus,
 }
 """Every planner, made from a discount; the ranges they are told fit rewards in [0, 1]."""
 THINKING = {name: make for name, make in PLANNERS.items() if name != "random"}

@@ -90,11 +90,11 @@ def test_the_planners_are_listed(capsys):
 
 
 def test_what_the_graph_planner_tells(capsys):
-    assert main(["plan", "--planner", "graph", "--noise", "10", "--budget", "1000"]) == 0
+    assert main(["plan", "--planner", "platypus", "--noise", "10", "--budget", "1000"]) == 0
     out = capsys.readouterr().out
     assert "its lead by fresh samples" in out
     assert "change the decision" in out
-    assert main(["plan", "--planner", "graph", "--noise", "10", "--json"]) == 0
+    assert main(["plan", "--planner", "platypus", "--noise", "10", "--json"]) == 0
     row = json.loads(capsys.readouterr().out)
     assert row["gap_interval"][0] < row["gap_interval"][1]
     assert row["enough"] in (True, False)

@@ -51,7 +51,7 @@ def test_one_step_before_the_end_the_best_reward_is_chosen(name):
         assert plan.value == pytest.approx(max(rewards))
 
 
-@pytest.mark.parametrize("name", ["platypoos", "sequool", "opd", "soo", "uniform", "graph"])
+@pytest.mark.parametrize("name", ["platypoos", "sequool", "opd", "soo", "uniform", "platypus"])
 def test_values_up_to_the_horizon_are_exact(name):
     for discount in (0.7, 1.0):
         for seed in range(10):
@@ -142,7 +142,7 @@ def test_what_was_seen_is_not_guessed(name):
     for access in ("restore", "reset"):
         plan = planner.plan(model, budget=2_000, horizon=2, seed=0, access=access)
         assert plan.action == 1
-        if name in {"platypoos", "sequool", "stroquool", "uniform", "graph", "soo"}:
+        if name in {"platypoos", "sequool", "stroquool", "uniform", "platypus", "soo"}:
             assert np.allclose(plan.action_values, [-10.0, -7.0])
 
 

@@ -15,7 +15,7 @@ from platypoos import _jit
 from platypoos.planners.graph_search import search_on
 from platypoos.planners.layered import run
 
-PLANNERS = [pp.PlaTyPOOS, pp.SequOOL, pp.StroquOOL, pp.GraphPlaTyPOOS]
+PLANNERS = [pp.PlaTyPOOS, pp.SequOOL, pp.StroquOOL, pp.Platypus]
 
 
 def outcome(planner, model, budget, seed, access):
@@ -65,7 +65,7 @@ def twice(number):
     return 2 * number
 
 
-@pytest.mark.parametrize("planner", ["PlaTyPOOS", "GraphPlaTyPOOS"])
+@pytest.mark.parametrize("planner", ["PlaTyPOOS", "Platypus"])
 def test_the_first_plan_compiles_nothing(planner, tmp_path):
     code = f"""
 import platypoos as pp

@@ -164,7 +164,7 @@ def test_array_models_are_not_asked_about_ends():
         return states + 1, actions * 1.0, states >= 4
 
     model = pp.ArrayModel(step, 2, np.int64(0), value=value)
-    for planner in (pp.PlaTyPOOS(0.9), pp.GraphPlaTyPOOS(0.9)):
+    for planner in (pp.PlaTyPOOS(0.9), pp.Platypus(0.9)):
         assert planner.plan(model, budget=500, seed=0).action == 1
 
 

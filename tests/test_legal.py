@@ -146,7 +146,7 @@ def test_what_masks_save_is_spent():
     problem = pp.problems.Garnet(2_000, 4, seed=0, noise=1.0)
     masks = np.zeros((2_000, 4), np.bool_)
     masks[:, :2] = True
-    for planner in (pp.GraphPlaTyPOOS(0.9), pp.PlaTyPOOS(0.9)):
+    for planner in (pp.Platypus(0.9), pp.PlaTyPOOS(0.9)):
         counted = Counted(problem, "python", masks)
         planner.plan(counted.model, budget=2_000, seed=0)
         assert counted.calls == 2_000
@@ -171,7 +171,7 @@ def walk(state, action, rng):
 def test_masks_that_make_no_sense_are_named(legal, match):
     model = pp.FunctionModel(walk, 3, (), legal=legal)
     for planner in (
-        pp.GraphPlaTyPOOS(0.9),
+        pp.Platypus(0.9),
         pp.UCT(0.9, scale=1.0, horizon=5),
         pp.OPD(0.9, reward_max=2.0),
     ):
@@ -263,7 +263,7 @@ def test_an_executor_changes_nothing():
     problem = pp.problems.Garnet(10, 3, seed=1, noise=0.5, num_terminal=2)
     masks = random_masks(np.random.default_rng(1), 10, 3)
     with ThreadPoolExecutor(2) as pool:
-        for name in ("platypoos", "graph", "uniform", "uct", "opd"):
+        for name in ("platypoos", "platypus", "uniform", "uct", "opd"):
             for access in pp.Access:
                 planner = PLANNERS[name](0.9)
                 model = Counted(problem, "python", masks, ("value",), access).model

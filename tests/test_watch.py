@@ -93,7 +93,7 @@ def test_array_and_compiled_models_are_watched():
 
     compiled = pp.CompiledModel(chance_kernel, 3, np.array([5.0]))
     for model in (pp.ArrayModel(batch, 3, 5), compiled):
-        for planner in (pp.GraphPlaTyPOOS(0.9), pp.PlaTyPOOS(0.9)):
+        for planner in (pp.Platypus(0.9), pp.PlaTyPOOS(0.9)):
             with pytest.raises(pp.DynamicsError, match="the same step led to") as caught:
                 planner.plan(model, budget=5_000, seed=0)
             assert caught.value.calls <= 5_000
@@ -176,7 +176,7 @@ def test_states_beyond_the_first_are_looked_at_too():
         return after, rng.random(), False
 
     model = pp.FunctionModel(step, 2, [], key=tuple)
-    for planner in (pp.GraphPlaTyPOOS(0.9), pp.SequOOL(0.9)):
+    for planner in (pp.Platypus(0.9), pp.SequOOL(0.9)):
         with pytest.raises(pp.DynamicsError, match="changed the state it was given") as caught:
             planner.plan(model, budget=2_000, seed=0)
         assert caught.value.state != []

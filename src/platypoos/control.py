@@ -19,7 +19,7 @@ from platypoos.models.base import Access
 from platypoos.models.wrappers import WrappedModel
 from platypoos.plan import Plan
 from platypoos.planners.base import Planner, initial_state
-from platypoos.planners.graph import GraphPlaTyPOOS
+from platypoos.planners.platypus.planner import Platypus
 from platypoos.simulator import Seed, make_generator
 from platypoos.video import Film
 
@@ -109,7 +109,7 @@ def plan(
             a horizon it may be 1.
         horizon: steps to the end of the episode, counted from ``state``; nothing is counted after
             it.
-        planner: :class:`~platypoos.GraphPlaTyPOOS` if left out.
+        planner: :class:`~platypoos.Platypus` if left out.
         seed: an int, a ``SeedSequence`` or a ``Generator``; the same seed, the same plan.
         access: RESTORE or RESET; what the model declares if left out.
         executor: anything with the interface of ``concurrent.futures.Executor``, to spread the
@@ -140,10 +140,10 @@ def _planner(planner: Planner | None, discount: float | None, model: Any) -> Pla
     made_for = getattr(model, "discount", None) if isinstance(model, WrappedModel) else None
     if planner is None:
         usual = DEFAULT_DISCOUNT if made_for is None else made_for
-        planner = GraphPlaTyPOOS(usual if discount is None else discount)
+        planner = Platypus(usual if discount is None else discount)
     if not isinstance(planner, Planner):
         raise InvalidArgument(
-            f"planner must be a planner such as GraphPlaTyPOOS(discount=0.95), got {planner!r}"
+            f"planner must be a planner such as Platypus(discount=0.95), got {planner!r}"
         )
     if discount is not None and discount != planner.discount:
         raise InvalidArgument(
@@ -178,7 +178,7 @@ def control(
     Args:
         model: the model; it is planned with, and acted in (in ``model.acting`` if it has that:
             the same states, other ends).
-        planner: :class:`~platypoos.GraphPlaTyPOOS` if left out.
+        planner: :class:`~platypoos.Platypus` if left out.
         budget: calls of the model for each step.
         steps: the most steps to take; fewer if the episode ends. The horizon if left out.
         discount: γ, in [0, 1): the planner's, or the model's if it is made for one, or 0.95. With

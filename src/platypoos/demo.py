@@ -118,7 +118,7 @@ def _draw(found: Plan, episode: Episode, at_random: int, picture: Path) -> None:
 
     angles = np.degrees([state[2] for state in episode.states])
     right.plot(
-        CARTPOLE_REPEAT * np.arange(len(angles)), angles, color="tab:orange", label="GraphPlaTyPOOS"
+        CARTPOLE_REPEAT * np.arange(len(angles)), angles, color="tab:orange", label="Platypus"
     )
     for bound in (-12, 12):
         right.axhline(bound, color="0.6", linestyle="--", linewidth=1)

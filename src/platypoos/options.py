@@ -18,7 +18,7 @@ def add_planner_options(command: argparse.ArgumentParser) -> None:
     command.add_argument(
         "--planner",
         choices=list(available()),
-        default="graph",
+        default="platypus",
         metavar="PLANNER",
         help="see 'platypoos planners' (%(default)s)",
     )

@@ -20,9 +20,9 @@ class Plan:
     Values are discounted sums of mean rewards along a sequence of actions; what comes after a
     sequence is counted at the reward floor (the smallest mean reward seen, or where episodes end
     the smallest average along a sequence, unless the planner was told another), and at 0 after a
-    terminal state. GraphPlaTyPOOS counts loops for ever, and what is unseen mostly as the state
-    where the plan begins; ``reward_floor`` is then what that is worth for a step. Planners that
-    average over walks (such as UCT) count nothing after their horizon.
+    terminal state. Platypus counts sequences of the same length and nothing after them, unless
+    all that can be reached is known; ``reward_floor`` is then what an unseen step is taken to bring.
+    Planners that average over walks (such as UCT) count nothing after their horizon.
     """
 
     action: int

@@ -25,7 +25,7 @@ from platypoos.options import parsed
 from platypoos.planners import Planner
 
 Maker = Callable[..., Any]
-USUAL = ("graph", "platypoos", "uct:scale=auto,horizon=20", "sequence-search", "cem", "random")
+USUAL = ("platypus", "platypoos", "uct:scale=auto,horizon=20", "sequence-search", "cem", "random")
 """Planners that are told nothing of the problem."""
 
 

@@ -6,7 +6,7 @@ from platypoos.planners.bai_mcts import BAIMCTS
 from platypoos.planners.base import Planner
 from platypoos.planners.brue import BRUE
 from platypoos.planners.cem import CEM
-from platypoos.planners.graph import GraphPlaTyPOOS
+from platypoos.planners.platypus.planner import Platypus
 from platypoos.planners.gumbel_mcts import GumbelMCTS
 from platypoos.planners.hoo import HOO
 from platypoos.planners.iw import IW
@@ -43,7 +43,7 @@ __all__ = [
     "OPMDP",
     "SOO",
     "UCT",
-    "GraphPlaTyPOOS",
+    "Platypus",
     "GumbelMCTS",
     "OneStep",
     "PlaTyPOOS",
@@ -64,7 +64,7 @@ __all__ = [
 ]
 
 _ALL: tuple[type[Planner], ...] = (
-    GraphPlaTyPOOS,
+    Platypus,
     PlaTyPOOS,
     SequOOL,
     StroquOOL,

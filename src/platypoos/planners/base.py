@@ -224,7 +224,7 @@ class Planner(ABC):
         if not self.finite:
             raise InvalidArgument(
                 f"{type(self).__name__} plans for rewards without end, so it takes no horizon; "
-                "others do, such as GraphPlaTyPOOS and UCT"
+                "others do, such as Platypus and UCT"
             )
 
     def _check_clock(
@@ -234,7 +234,7 @@ class Planner(ABC):
         if timed and not self.anytime:
             raise InvalidArgument(
                 f"{type(self).__name__} plans for a budget; deadline and stop are for planners "
-                "that can stop at any time, such as GraphPlaTyPOOS"
+                "that can stop at any time, such as Platypus"
             )
         if budget is None and not timed:
             raise InvalidArgument(

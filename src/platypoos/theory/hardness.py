@@ -98,7 +98,7 @@ def hardness(
 
     Args:
         model: a problem of ``platypoos.problems``, or a model without noise that has at most a
-            million states, which are told apart as ``GraphPlaTyPOOS`` does it.
+            million states, which are told apart as ``Platypus`` does it.
         discount: γ, in (0, 1).
         depth: how deep to look, at least 2.
         rho: the smoothness ρ, in (0, discount]; the discount if left out, for which Proposition 1

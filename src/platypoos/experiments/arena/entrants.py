@@ -54,7 +54,7 @@ def _asked_for_accuracy(challenge: Challenge) -> dict[str, Any]:
 
 
 ENTRANTS: dict[str, tuple[str, Told]] = {
-    "GraphPlaTγPOOS": ("graph", _nothing),
+    "Platypus": ("platypus", _nothing),
     "PlaTγPOOS": ("platypoos", _nothing),
     "SequOOL": ("sequool", _nothing),
     "StroquOOL": ("stroquool", _nothing),

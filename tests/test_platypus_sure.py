@@ -1,4 +1,4 @@
-"""How far GraphPlaTyPOOS looks, how sure it is, and whether it says so."""
+"""How far Platypus looks, how sure it is, and whether it says so."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ GAMMA = 0.95
 
 
 def graph(discount=GAMMA, **options):
-    return pp.GraphPlaTyPOOS(discount, **options)
+    return pp.Platypus(discount, **options)
 
 
 def test_the_interval_of_the_gap_holds():

@@ -1,4 +1,4 @@
-"""GraphPlaTyPOOS in control: what it remembers from step to step, forgets, and drops."""
+"""Platypus in control: what it remembers from step to step, forgets, and drops."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""GraphPlaTyPOOS: samples are shared, kept and never bought twice; it stops whenever asked."""
+"""Platypus: samples are shared, kept and never bought twice; it stops whenever asked."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ GAMMA = 0.95
 
 
 def graph(discount=GAMMA, **options):
-    return pp.GraphPlaTyPOOS(discount, **options)
+    return pp.Platypus(discount, **options)
 
 
 def thinker_for(model, budget, seed=0, discount=GAMMA):
@@ -302,7 +302,7 @@ def test_bad_clocks(options, says):
 
 
 def test_other_planners_need_a_budget():
-    with pytest.raises(pp.InvalidArgument, match="GraphPlaTyPOOS"):
+    with pytest.raises(pp.InvalidArgument, match="Platypus"):
         pp.PlaTyPOOS(0.9).plan(pp.problems.SwitchChain(), budget=100, deadline=1.0)
     with pytest.raises(pp.InvalidArgument, match="memory"):
         graph(memory=-1)

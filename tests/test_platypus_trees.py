@@ -1,4 +1,4 @@
-"""GraphPlaTyPOOS where few sequences meet, or none: no worse than the published planner."""
+"""Platypus where few sequences meet, or none: no worse than the published planner."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def test_it_is_no_worse_than_the_published_planner(kind, states, actions, noise,
     # to 6 of them worse when rounds were cut off, or unknown states counted too low.
     successor, reward = table(kind, states, actions)
     problem = pp.problems.Tabular(successor, reward, noise * np.sqrt(3) * reward.std())
-    ours = regrets(pp.GraphPlaTyPOOS(GAMMA), problem, budget, 300)
+    ours = regrets(pp.Platypus(GAMMA), problem, budget, 300)
     published = regrets(pp.PlaTyPOOS(GAMMA), problem, budget, 300)
     difference = ours - published
     assert difference.mean() <= 2 * difference.std() / np.sqrt(300)
@@ -68,7 +68,7 @@ def test_with_noise_it_makes_one_round_of_the_published_size(compiled):
     model = problem.compiled() if compiled else problem
     published = pp.PlaTyPOOS(GAMMA)
     for budget in (60, 500, 2_000):
-        plan = pp.GraphPlaTyPOOS(GAMMA).plan(model, budget=budget, seed=0)
+        plan = pp.Platypus(GAMMA).plan(model, budget=budget, seed=0)
         h_max = published.schedule(budget - 2 * 4 - 1, 4).h_max  # noise is seen by then
         tree = plan.tree
         assert tree.pulls[: tree.num_nodes][tree.depth[: tree.num_nodes] == 1].min() >= h_max
@@ -93,7 +93,7 @@ def test_an_unknown_state_is_as_good_as_the_root(reward):
 
     model = pp.FunctionModel(step, num_actions=3, initial_state=())
     for budget in (6, 50, 300):
-        plan = pp.GraphPlaTyPOOS(GAMMA).plan(model, budget=budget, seed=0)
+        plan = pp.Platypus(GAMMA).plan(model, budget=budget, seed=0)
         assert plan.action_values == pytest.approx(reward / (1 - GAMMA))
 
 
@@ -104,8 +104,8 @@ def test_a_known_loop_does_not_hide_the_unknown():
 
     model = pp.FunctionModel(step, num_actions=2, initial_state=0)
     for budget in (8, 20, 100):
-        plan = pp.GraphPlaTyPOOS(GAMMA).plan(model, budget=budget, seed=0)
+        plan = pp.Platypus(GAMMA).plan(model, budget=budget, seed=0)
         assert plan.action == 1
         assert plan.action_values == pytest.approx([0.5 + GAMMA * 10, 10.0])
-    cautious = pp.GraphPlaTyPOOS(GAMMA, reward_floor=-100.0).plan(model, budget=20, seed=0)
+    cautious = pp.Platypus(GAMMA, reward_floor=-100.0).plan(model, budget=20, seed=0)
     assert cautious.value < 8.0  # sooner or later it stays
