@@ -89,7 +89,7 @@ def test_the_planners_are_listed(capsys):
     assert olop["access"] == ["restore", "reset"]
 
 
-def test_what_the_graph_planner_tells(capsys):
+def test_what_platypus_tells(capsys):
     assert main(["plan", "--planner", "platypus", "--noise", "10", "--budget", "1000"]) == 0
     out = capsys.readouterr().out
     assert "its lead by fresh samples" in out

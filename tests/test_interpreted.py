@@ -12,8 +12,8 @@ import pytest
 
 import platypoos as pp
 from platypoos import _jit
-from platypoos.planners.graph_search import search_on
 from platypoos.planners.layered import run
+from platypoos.planners.platypus.algorithm import think
 
 PLANNERS = [pp.PlaTyPOOS, pp.SequOOL, pp.StroquOOL, pp.Platypus]
 
@@ -46,7 +46,7 @@ def test_interpreted_and_compiled_plans_are_the_same(kind, access, monkeypatch):
     for patience in (0.0, math.inf):
         with monkeypatch.context() as patch:
             patch.setattr(_jit, "_is_compiled", lambda _: False)
-            for driver in (run, search_on):
+            for driver in (run, think):
                 loops = _jit.with_fast_kernels(driver._function, patience)
                 patch.setattr(driver, "_python", loops)
             found[patience] = [outcome(*case) for case in cases]

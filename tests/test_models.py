@@ -13,7 +13,7 @@ import pytest
 
 import platypoos as pp
 from platypoos._jit import fingerprint
-from platypoos.planners.graph_solve import solve
+from platypoos.planners.platypus.knowledge import solve
 
 PROBLEMS = [
     pp.problems.SwitchChain(noise=1.0),

@@ -1,4 +1,4 @@
-"""Platypus: samples are shared, kept and never bought twice; it stops whenever asked."""
+"""Platypus: the budget is spent and samples are shared; it stops whenever asked."""
 
 from __future__ import annotations
 
@@ -14,17 +14,18 @@ from random_trees import Counted
 import platypoos as pp
 from platypoos.models.keys import key_of
 from platypoos.planners.base import Task
-from platypoos.planners.thinking import Thinker
+from platypoos.planners.platypus.thought import Thought
 from platypoos.simulator import never
 
 GAMMA = 0.95
 
 
-def graph(discount=GAMMA, **options):
+def platypus(discount=GAMMA, **options):
     return pp.Platypus(discount, **options)
 
 
-def thinker_for(model, budget, seed=0, discount=GAMMA):
+def thought_for(model, budget, seed=0, discount=GAMMA):
+    """A plan that has spent its budget, to look inside."""
     task = Task(
         model=model,
         state=model.initial_state,
@@ -33,11 +34,13 @@ def thinker_for(model, budget, seed=0, discount=GAMMA):
         access=pp.Access.RESTORE,
         rng=np.random.default_rng(seed),
     )
-    return Thinker(task, discount, float("nan"))
+    thought = Thought(task, discount)
+    assert thought.think(never, stop_when_sure=False)
+    return thought
 
 
 @pytest.mark.parametrize("fifty", range(12))
-def test_never_a_call_too_many(fifty):
+def test_the_budget_is_spent_and_never_a_call_more(fifty):
     for seed in range(50 * fifty, 50 * fifty + 50):
         rng = np.random.default_rng([11, seed])
         kind = ["python", "array", "compiled"][seed % 3]
@@ -54,10 +57,9 @@ def test_never_a_call_too_many(fifty):
             num_terminal=int(rng.choice([0, 1, num_states // 2])),
         )
         counted = Counted(problem, kind)
-        plan = graph(discount).plan(counted.model, budget=budget, seed=seed)
+        plan = platypus(discount).plan(counted.model, budget=budget, seed=seed)
         case = f"{seed=} {kind} {budget=} {discount=}"
-        assert counted.calls == plan.calls <= budget, case
-        assert plan.calls >= num_actions, case
+        assert counted.calls == plan.calls == budget, case
         assert plan.actions[0] == plan.action, case
         assert np.isfinite(plan.value), case
 
@@ -67,7 +69,7 @@ def test_without_noise_it_finds_the_best_action(num_actions):
     # 200 problems of 5 states; the oracle is value iteration. All is known after 5·K calls.
     for seed in range(200):
         problem = pp.problems.Garnet(5, num_actions, seed=seed)
-        plan = graph(0.8).plan(problem, budget=60, seed=seed)
+        plan = platypus(0.8).plan(problem, budget=60, seed=seed)
         assert pp.simple_regret(problem, plan) < 1e-12
         assert plan.action_values == pytest.approx(problem.action_values(0, 0.8), rel=1e-9)
 
@@ -83,17 +85,22 @@ def test_without_noise_it_finds_the_best_action(num_actions):
 def test_what_is_known_is_solved_exactly(seed, states, actions, ends, discount):
     # Loops, ends, ties: when all is known, values are those of value iteration.
     problem = pp.problems.Garnet(states, actions, seed=seed, num_terminal=min(ends, states - 1))
-    plan = graph(discount).plan(problem, budget=states * actions * 3 + 200, seed=seed)
+    plan = platypus(discount).plan(problem, budget=states * actions * 3 + 200, seed=seed)
     assert plan.action_values == pytest.approx(problem.action_values(0, discount), abs=1e-7)
     assert pp.simple_regret(problem, plan) < 1e-7
 
 
-def test_every_state_and_action_is_sampled_once_if_there_is_no_noise():
+def test_calls_are_given_back_only_when_asked_to():
     problem = pp.problems.Garnet(20, 4, seed=3)
-    plan = graph(0.9).plan(problem, budget=10_000, seed=0)
-    assert plan.calls <= 20 * 4 + 64  # and a few a second time, to look for noise
-    assert plan.enough
-    assert plan.value == pytest.approx(problem.action_values(0, 0.9).max(), rel=1e-9)
+    best = problem.action_values(0, 0.9).max()
+    for stop_when_sure in (False, True):
+        plan = platypus(0.9, stop_when_sure=stop_when_sure).plan(problem, budget=10_000, seed=0)
+        assert plan.enough
+        assert plan.value == pytest.approx(best, rel=1e-9)
+        if stop_when_sure:  # 80 pairs of a state and an action, and some again to look for noise
+            assert 80 < plan.calls < 3_000
+        else:
+            assert plan.calls == 10_000
 
 
 def test_noise_that_shows_late_is_found():
@@ -105,38 +112,35 @@ def test_noise_that_shows_late_is_found():
     right = 0
     for seed in range(20):
         model = pp.FunctionModel(step, num_actions=2, initial_state=0)
-        thinker = thinker_for(model, 4_000, seed, 0.5)
-        thinker.think(4_000, never)
-        assert not thinker.noiseless
-        decision = thinker.decide()
-        right += decision.tree.actions(decision.node)[0] == 0
+        thought = thought_for(model, 4_000, seed, 0.5)
+        assert thought.mind.at[0].squares > 0
+        right += thought.decide().action == 0
     assert right >= 15  # 20 by chance would give 10; seeds 0 … 19
 
 
 def test_sequences_that_meet_share_their_samples():
     problem = pp.problems.Garnet(10, 3, seed=1, noise=0.5)
-    thinker = thinker_for(problem, 2_000)
-    thinker.think(2_000, never)
-    tree, home = thinker.tree, thinker.graph.home
+    thought = thought_for(problem, 2_000)
+    tree, home, states = thought.mind.tree, thought.mind.homes.home, thought.sim.states
     size = tree.num_nodes
     homes = np.unique(home[:size][tree.pulls[:size] > 0])
     assert len(homes) <= 10  # as many as there are states
     assert size <= 1 + 10 * 3  # and K nodes for each
     for node in range(1, size):
         if tree.pulls[node]:
-            before, action = thinker.sim.states[tree.parent[node]], tree.action[node]
-            assert thinker.sim.states[node] == problem.successor[before, action]
-            assert thinker.sim.states[home[node]] == thinker.sim.states[node]
-    assert tree.pulls[:size].sum() == thinker.sim.calls == 2_000
+            before, action = states[tree.parent[node]], tree.action[node]
+            assert states[node] == problem.successor[before, action]
+            assert states[home[node]] == states[node]
+    assert tree.pulls[:size].sum() == thought.sim.calls == 2_000
 
 
 def test_same_seed_same_plan():
     model = pp.problems.SwitchChain(noise=10.0)
-    plans = [graph().plan(model, budget=500, seed=4) for _ in range(2)]
+    plans = [platypus().plan(model, budget=500, seed=4) for _ in range(2)]
     assert plans[0].actions == plans[1].actions
     assert plans[0].value == plans[1].value
     with ThreadPoolExecutor(2) as pool:
-        spread = graph().plan(model, budget=500, seed=4, executor=pool)
+        spread = platypus().plan(model, budget=500, seed=4, executor=pool)
     assert (spread.actions, spread.value) == (plans[0].actions, plans[0].value)
 
 
@@ -146,11 +150,11 @@ def test_plans_leave_nothing_to_each_other(kind):
     problem, other = (pp.problems.Garnet(20, 2, seed=seed, noise=1.0) for seed in (0, 1))
     if kind == "compiled":
         problem, other = problem.compiled(), other.compiled()
-    first = graph().plan(problem, budget=500, seed=0)
+    first = platypus().plan(problem, budget=500, seed=0)
     kept = [array.copy() for array in first.tree]
     for seed in range(3):
-        graph().plan(other, budget=500, seed=seed)
-    again = graph().plan(problem, budget=500, seed=0)
+        platypus().plan(other, budget=500, seed=seed)
+    again = platypus().plan(problem, budget=500, seed=0)
     for before, now, same in zip(kept, first.tree, again.tree, strict=True):
         assert np.array_equal(before, now)
         assert np.array_equal(before, same)
@@ -159,9 +163,9 @@ def test_plans_leave_nothing_to_each_other(kind):
 def test_three_forms_one_plan():
     problem = pp.problems.SwitchChain()
     forms = (problem, problem.array(), problem.compiled())
-    plans = [graph().plan(form, budget=400, seed=1) for form in forms]
+    plans = [platypus().plan(form, budget=400, seed=1) for form in forms]
     assert len({(plan.actions, plan.calls, plan.value) for plan in plans}) == 1
-    episodes = [pp.control(form, graph(), budget=60, steps=8, seed=1) for form in forms]
+    episodes = [pp.control(form, platypus(), budget=60, steps=8, seed=1) for form in forms]
     assert len({(episode.actions, episode.step_calls) for episode in episodes}) == 1
 
 
@@ -186,8 +190,8 @@ def test_affine_rewards_give_the_same_plan(seed, scale, shift, noise):
 
         return pp.FunctionModel(step, num_actions=2, initial_state=0)
 
-    plain = graph(0.75).plan(model(1.0, 0.0), budget=200, seed=seed)
-    other = graph(0.75).plan(model(scale, shift), budget=200, seed=seed)
+    plain = platypus(0.75).plan(model(1.0, 0.0), budget=200, seed=seed)
+    other = platypus(0.75).plan(model(scale, shift), budget=200, seed=seed)
     assert other.calls == plain.calls
     assert other.action == plain.action
 
@@ -204,8 +208,8 @@ def test_keys():
         return [(state[0] + action + 1) % 5], float(state[0] == 3), False
 
     model = pp.FunctionModel(step, num_actions=2, initial_state=[0])
-    plan = graph(0.9).plan(model, budget=200, seed=0)  # a tree: lists cannot be told apart
-    assert plan.calls > 5 * 2 + 64
+    plan = platypus(0.9).plan(model, budget=200, seed=0)  # a tree: lists cannot be told apart
+    assert not plan.enough
 
     class Keyed:
         num_actions, initial_state = 2, [0]
@@ -216,9 +220,11 @@ def test_keys():
         def key(self, state):
             return state[0]
 
-    shared = graph(0.9).plan(Keyed(), budget=200, seed=0)
-    assert shared.calls <= 5 * 2 + 64
-    assert shared.value == pytest.approx(plan.value)  # and that with a third of the calls
+    shared = platypus(0.9).plan(Keyed(), budget=200, seed=0)
+    assert shared.enough
+    # 3 is reached by two steps of 2 and then of 1, again after two steps of 2 and of 1.
+    assert shared.value == pytest.approx(0.9**2 / (1 - 0.9**3), rel=1e-9)
+    assert plan.action == shared.action
 
 
 def test_a_key_that_fails_says_what_to_do():
@@ -227,19 +233,19 @@ def test_a_key_that_fails_says_what_to_do():
 
     model = pp.FunctionModel(step, num_actions=2, initial_state=0)
     with pytest.raises(pp.InvalidArgument, match="key"):
-        graph().plan(model, budget=20, seed=0)
+        platypus().plan(model, budget=20, seed=0)
 
 
 def test_it_stops_at_the_deadline():
     model = pp.problems.SwitchChain(noise=10.0)
     for form in (model, model.compiled()):
-        graph().plan(form, budget=None, deadline=0.01, seed=0)  # compiles
+        platypus().plan(form, budget=None, deadline=0.01, seed=0)  # compiles
         start = time.perf_counter()
-        plan = graph().plan(form, budget=None, deadline=0.2, seed=0)
+        plan = platypus().plan(form, budget=None, deadline=0.2, seed=0)
         assert time.perf_counter() - start < 5.0  # a busy machine; the benchmark measures it
         assert plan.budget is None
         assert plan.calls > 200
-        at_once = graph().plan(form, budget=None, deadline=1e-9, seed=0)
+        at_once = platypus().plan(form, budget=None, deadline=1e-9, seed=0)
         assert at_once.calls >= 2  # each action is tried, however late it is
 
 
@@ -251,11 +257,11 @@ def test_it_stops_when_told_and_keeps_what_rounds_have_found():
         asked.append(calls)
         return calls >= 700
 
-    plan = pp.plan(model, planner=graph(), stop=stop, seed=0)
+    plan = pp.plan(model, planner=platypus(), stop=stop, seed=0)
     assert 700 <= plan.calls == asked[-1] < 3_000
     assert plan.action == 0
-    capped = pp.plan(model, planner=graph(), stop=lambda _: False, budget=321, seed=0)
-    assert capped.calls <= capped.budget == 321
+    capped = pp.plan(model, planner=platypus(), stop=lambda _: False, budget=321, seed=0)
+    assert capped.calls == capped.budget == 321
 
 
 @pytest.mark.parametrize("after", [1, 3, 50, 400])
@@ -273,15 +279,15 @@ def test_ctrl_c(after):
     model = pp.FunctionModel(step, num_actions=2, initial_state=(0, 0))
     if after == 1:  # nothing is known yet
         with pytest.raises(KeyboardInterrupt):
-            graph().plan(model, budget=None, deadline=60, seed=0)
+            platypus().plan(model, budget=None, deadline=60, seed=0)
         return
-    plan = graph().plan(model, budget=None, deadline=60, seed=0)
+    plan = platypus().plan(model, budget=None, deadline=60, seed=0)
     assert plan.calls == calls == after
     if after == 400:
         assert plan.action == 0
     calls = 0
     with pytest.raises(KeyboardInterrupt) as caught:
-        graph().plan(model, budget=5_000, seed=0)
+        platypus().plan(model, budget=5_000, seed=0)
     assert caught.value.plan.calls == after
 
 
@@ -293,26 +299,56 @@ def test_ctrl_c(after):
         ({"budget": None, "deadline": -1.0}, "deadline"),
         ({"budget": None, "stop": 5}, "stop must be a function"),
         ({"budget": 1}, "budget"),
-        ({"budget": None, "deadline": 1.0, "access": "reset"}, "needs a budget"),
     ],
 )
 def test_bad_clocks(options, says):
     with pytest.raises(pp.InvalidArgument, match=says):
-        graph().plan(pp.problems.SwitchChain(), seed=0, **options)
+        platypus().plan(pp.problems.SwitchChain(), seed=0, **options)
 
 
 def test_other_planners_need_a_budget():
     with pytest.raises(pp.InvalidArgument, match="Platypus"):
         pp.PlaTyPOOS(0.9).plan(pp.problems.SwitchChain(), budget=100, deadline=1.0)
     with pytest.raises(pp.InvalidArgument, match="memory"):
-        graph(memory=-1)
+        platypus(memory=-1)
 
 
-def test_reset_access_is_the_published_planner():
+@pytest.mark.parametrize("kind", ["python", "array", "compiled"])
+def test_reset_access(kind):
+    problem = pp.problems.SwitchChain(noise=1.0)
+    model = problem if kind == "python" else getattr(problem, kind)()
+    for seed in range(10):
+        plans = [platypus().plan(model, budget=500, seed=seed, access="reset") for _ in range(2)]
+        assert plans[0].action == 0
+        assert 400 < plans[0].calls <= 500
+        assert (plans[0].actions, plans[0].value) == (plans[1].actions, plans[1].value)
+
+
+@pytest.mark.parametrize("kind", ["python", "array", "compiled"])
+def test_reset_access_never_makes_a_call_too_many(kind):
+    for seed in range(60):
+        rng = np.random.default_rng([12, seed])
+        num_actions = int(rng.integers(1, 6))
+        budget = int(np.exp(rng.uniform(np.log(num_actions), np.log(1_000))))
+        problem = pp.problems.Garnet(
+            12, num_actions, seed=seed, noise=float(seed % 2), num_terminal=seed % 3
+        )
+        counted = Counted(problem, kind, access=pp.Access.RESET)
+        discount = float(rng.choice([0.0, 0.5, 0.95]))
+        plan = platypus(discount).plan(counted.model, budget=max(num_actions, budget), seed=seed)
+        assert counted.calls == plan.calls <= plan.budget, f"{seed=}"
+        assert np.isfinite(plan.value)
+
+
+def test_reset_access_with_a_deadline():
     model = pp.problems.SwitchChain(noise=1.0)
-    ours = graph().plan(model, budget=500, seed=3, access="reset")
-    published = pp.PlaTyPOOS(GAMMA).plan(model, budget=500, seed=3, access="reset")
-    assert (ours.actions, ours.value) == (published.actions, published.value)
+    for form in (model, model.compiled()):
+        plan = platypus().plan(form, budget=None, deadline=0.2, seed=0, access="reset")
+        assert plan.budget is None
+        assert plan.calls > 2
+        stopped = pp.plan(form, planner=platypus(), stop=lambda calls: calls >= 500, access="reset")
+        assert 500 <= stopped.calls < 2_000
+        assert stopped.action == 0
 
 
 @pytest.mark.parametrize(
@@ -328,6 +364,6 @@ def test_reset_access_is_the_published_planner():
 def test_silent_rewards_are_found(name, options, budget, steps):
     for seed in range(2):
         model = pp.GymnasiumModel(name, seed=seed, **options)
-        episode = pp.control(model, graph(), budget=budget, steps=steps, seed=seed)
+        episode = pp.control(model, platypus(), budget=budget, steps=steps, seed=seed)
         assert episode.terminated
         assert episode.rewards[-1] > (-2 if name.startswith("Cliff") else 0)

@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from random_trees import Counted
-from test_graph import GAMMA, graph, thinker_for
+from test_platypus import GAMMA, platypus, thought_for
 
 import platypoos as pp
-from platypoos.planners.memory import Memory
+from platypoos.planners.platypus.memory import Memory
 from platypoos.simulator import never
 
 
@@ -25,8 +25,8 @@ def test_it_goes_on_where_it_stopped_while_states_are_unknown():
     # No noise, and 46 calls a step do not reach the goal: with memory they do together.
     grid = pp.problems.Grid()
     for seed in range(5):
-        plain = pp.control(grid, graph(memory=0), budget=46, steps=20, seed=seed)
-        remembered = pp.control(grid, graph(), budget=46, steps=20, seed=seed)
+        plain = pp.control(grid, platypus(memory=0), budget=46, steps=20, seed=seed)
+        remembered = pp.control(grid, platypus(), budget=46, steps=20, seed=seed)
         assert lost(grid, remembered) < 1.0
         assert lost(grid, plain) > 3.0
 
@@ -35,8 +35,8 @@ def test_it_goes_on_where_it_stopped_while_states_are_unknown():
 def test_an_episode_with_memory_keeps_every_budget(kind):
     for seed in range(10):
         counted = Counted(pp.problems.Garnet(20, 3, seed=seed, noise=1.0), kind)
-        episode = pp.control(counted.model, graph(), budget=150, steps=10, seed=seed)
-        assert max(episode.step_calls) <= 150
+        episode = pp.control(counted.model, platypus(), budget=150, steps=10, seed=seed)
+        assert set(episode.step_calls) == {150}
         assert counted.calls == episode.calls + len(episode.actions)  # planning, and acting
 
 
@@ -47,7 +47,7 @@ def test_memory_is_worth_having():
     plain = pp.problems.SwitchChain(shift=0.0)
     returns = {}
     for memory in (0, 10**9):
-        planner = graph(memory=memory)
+        planner = platypus(memory=memory)
         returns[memory] = np.mean(
             [
                 plain.expected_return(
@@ -65,14 +65,16 @@ def test_memory_stays_under_its_cap(kind):
     cap = 400_000
     model = pp.problems.Garnet(400, 3, seed=0, noise=1.0)
     model = model if kind == "python" else getattr(model, kind)()
-    planner, memory = graph(memory=cap), Memory(cap)
+    planner, memory = platypus(memory=cap), Memory(cap)
     state, rng = model.initial_state, np.random.default_rng(0)
     forgot, before = 0, 0
     for _ in range(60):
         plan = planner.plan_from(model, state, budget=400, seed=rng, memory=memory)
-        assert memory.thinker.nbytes <= cap
-        forgot += memory.thinker.tree.num_nodes < before
-        before = memory.thinker.tree.num_nodes
+        assert plan.calls == 400
+        assert memory.thought.nbytes <= cap
+        kept = memory.thought.mind.tree.num_nodes
+        forgot += kept < before
+        before = kept
         state, reward, _ = model.step(state, plan.action, rng)
         memory.observe(plan.action, float(reward))
     assert not memory.dropped
@@ -81,19 +83,20 @@ def test_memory_stays_under_its_cap(kind):
 
 def test_forgetting_keeps_what_is_near_and_right():
     problem = pp.problems.Garnet(40, 3, seed=2, noise=0.1)
-    thinker = thinker_for(problem, 3_000)
-    thinker.think(3_000, never)
-    before = thinker.tree.num_nodes
-    thinker.forget(8)
-    tree, kept = thinker.tree, thinker.graph
-    assert tree.num_nodes == 1 + 8 * 3 < before
+    thought = thought_for(problem, 3_000)
+    before = thought.mind.tree.num_nodes
+    root = int(thought.mind.homes.home[thought.child_by(1)])
+    thought.go_on(thought.task._replace(budget=1_000), root, np.array([], np.int64), 24)
+    tree, home, states = thought.mind.tree, thought.mind.homes.home, thought.sim.states
+    assert tree.num_nodes == 24 // 3 * 3 < before  # all actions of a state or none
+    assert states[0] == problem.successor[0, 1]
     for node in range(1, tree.num_nodes):
-        state, action = thinker.sim.states[tree.parent[node]], tree.action[node]
-        assert thinker.sim.states[node] == problem.successor[state, action]
-        assert thinker.sim.states[kept.home[node]] == thinker.sim.states[node]
+        state, action = states[tree.parent[node]], tree.action[node]
+        assert states[node] == problem.successor[state, action]
+        assert states[home[node]] == states[node]
         assert tree.reward[node] == pytest.approx(problem.reward[state, action], abs=0.11)
-    thinker.think(1_000, never)
-    assert thinker.sim.calls == 4_000
+    assert thought.think(never, stop_when_sure=False)
+    assert thought.sim.calls == 4_000
 
 
 def test_a_changed_reward_drops_the_memory():
@@ -104,7 +107,7 @@ def test_a_changed_reward_drops_the_memory():
         return (state + action) % 6, float(state == 3) + bonus * action + noise, False
 
     model = pp.FunctionModel(step, num_actions=2, initial_state=0)
-    planner, memory = graph(memory=10**8), Memory(10**8)
+    planner, memory = platypus(memory=10**8), Memory(10**8)
     rng = np.random.default_rng(1)
     state = 0
     for t in range(30):
@@ -122,10 +125,10 @@ def test_a_changed_reward_drops_the_memory():
 
 def test_another_state_than_before_drops_the_memory():
     model = pp.problems.Garnet(10, 2, seed=0)
-    planner, memory = graph(memory=10**8), Memory(10**8)
+    planner, memory = platypus(memory=10**8), Memory(10**8)
     first = planner.plan_from(model, 0, budget=100, seed=0, memory=memory)
     memory.observe(first.action, model.mean_reward(0, first.action))
     wrong = (int(model.successor[0, first.action]) + 1) % 10
     again = planner.plan_from(model, wrong, budget=100, seed=0, memory=memory)
     assert memory.dropped == ["an action led to another state than it did before"]
-    assert again.calls <= 100
+    assert again.calls == 100

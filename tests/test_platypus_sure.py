@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
+from test_platypus import GAMMA, platypus
 
 import platypoos as pp
-
-GAMMA = 0.95
-
-
-def graph(discount=GAMMA, **options):
-    return pp.Platypus(discount, **options)
 
 
 def test_the_interval_of_the_gap_holds():
@@ -20,7 +16,7 @@ def test_the_interval_of_the_gap_holds():
     problem = pp.problems.Tabular([[1, 2], [1, 1], [2, 2]], rewards, 1.0, [1, 2])
     inside = 0
     for seed in range(300):
-        plan = graph(0.9).plan(problem, budget=400, seed=seed)
+        plan = platypus(0.9).plan(problem, budget=400, seed=seed)
         low, high = plan.gap_interval
         inside += low <= (0.3 if plan.action == 0 else -0.3) <= high
     assert inside >= 0.912 * 300
@@ -28,8 +24,8 @@ def test_the_interval_of_the_gap_holds():
 
 def test_enough_is_said_when_nothing_changes_any_more():
     easy = pp.problems.SwitchChain(noise=1.0)
-    assert not graph().plan(easy, budget=20, seed=0).enough
-    assert graph().plan(easy, budget=20_000, seed=0).enough
+    assert not platypus().plan(easy, budget=20, seed=0).enough
+    assert platypus().plan(easy, budget=20_000, seed=0).enough
     assert pp.PlaTyPOOS(GAMMA).plan(easy, budget=20, seed=0).enough is None
 
 
@@ -46,7 +42,7 @@ def walk(goal, noise, key=None):
 def test_it_looks_farther_with_more_calls_where_nothing_is_shared():
     # Seeds 0 … 19, prizes on either side: 33 of 40 right; PlaTyPOOS has 30.
     plans = [
-        graph().plan(walk(goal, 0.2), budget=5_000, seed=seed)
+        platypus().plan(walk(goal, 0.2), budget=5_000, seed=seed)
         for goal in (6, -6)
         for seed in range(20)
     ]
@@ -57,7 +53,7 @@ def test_it_looks_farther_with_more_calls_where_nothing_is_shared():
 
 def test_a_key_lets_a_function_model_share():
     plans = [
-        graph().plan(walk(6, 0.2, key=tuple), budget=1_000, seed=seed).action for seed in range(20)
+        platypus().plan(walk(6, 0.2, key=tuple), budget=1_000, seed=seed).action for seed in range(20)
     ]
     assert plans == [1] * 20
     with pytest.raises(pp.InvalidArgument, match="key must be a function of the state, got 3"):
@@ -66,8 +62,8 @@ def test_a_key_lets_a_function_model_share():
 
 def test_calls_that_did_not_suffice_are_not_enough():
     # Nothing is shared: the last calls do not open another state, and there is much left to see.
-    plan = graph(0.9).plan(walk(6, 0.0), budget=101, seed=0)
-    assert plan.calls <= 101
+    plan = platypus(0.9).plan(walk(6, 0.0), budget=101, seed=0)
+    assert plan.calls == 101
     assert not plan.enough
 
 
@@ -83,9 +79,42 @@ def test_enough_is_rarely_said_of_a_wrong_action():
         (chain, 0.95, 10_000),
     ]:
         values = problem.action_values(problem.initial_state, discount)
-        model, planner = problem.compiled(), graph(discount)
+        model, planner = problem.compiled(), platypus(discount)
         plans = [planner.plan(model, budget=budget, seed=seed) for seed in range(100)]
         said.append(sum(plan.enough for plan in plans))
         wrong += sum(plan.enough and values[plan.action] < values.max() - 1e-9 for plan in plans)
     assert said[0] > 75
     assert wrong <= 1
+
+
+def rare_rewards(seed):
+    """20 states, 3 actions; rewards of 1 with a probability of 0.002 to 0.042, else 0."""
+    rng = np.random.default_rng(seed)
+    successor = rng.integers(0, 20, (20, 3))
+    chance = rng.uniform(0.002, 0.042, (20, 3))
+    return pp.problems.NoisyTable(successor, chance, 1.0, law="bernoulli")
+
+
+@pytest.mark.parametrize("stop_when_sure", [False, True])
+def test_samples_that_are_all_alike_are_no_proof(stop_when_sure):
+    # With 120 calls, most of the plans have seen a reward of 0 only.
+    planner = platypus(0.5, stop_when_sure=stop_when_sure)
+    for seed in range(20):
+        model = rare_rewards(seed).compiled()
+        for budget in (120, 1_000, 5_000):
+            plan = planner.plan(model, budget=budget, seed=seed)
+            assert not plan.enough, f"{seed=} {budget=}"
+            assert plan.calls == budget, f"{seed=} {budget=}"
+
+
+def test_it_stops_when_sure_only_of_the_right_action():
+    stopped = 0
+    planner = platypus(0.9, stop_when_sure=True)
+    for seed in range(40):
+        problem = pp.problems.Garnet(10, 3, seed=seed, noise=0.2)
+        plan = planner.plan(problem.compiled(), budget=20_000, seed=seed)
+        assert plan.enough or plan.calls == 20_000
+        stopped += plan.calls < 20_000
+        if plan.calls < 20_000:
+            assert pp.simple_regret(problem, plan) < 1e-9, f"{seed=}"
+    assert stopped > 10

@@ -128,7 +128,7 @@ def test_play(tmp_path, capsys):
     ]  # fmt: skip
     assert main(command) == 0
     printed = capsys.readouterr()
-    assert "Pendulum-v1, graph: 10 steps; total reward -" in printed.out
+    assert "Pendulum-v1, platypus: 10 steps; total reward -" in printed.out
     assert "600 calls" in printed.out
     assert "step 10 of 10" in printed.err
     assert "calls/s" in printed.err

@@ -13,6 +13,7 @@ from platypoos.planners.platypus.mind import (
     FINISHED,
     JURY,
     LOOK,
+    PATIENCE,
     POLICIES,
     SEQUENCES,
     START,
@@ -32,7 +33,6 @@ from platypoos.planners.platypus.walking import follow
 from platypoos.simulator import calls_made
 from platypoos.simulator_compiled import patient_driver
 
-PATIENCE = 0.0
 
 
 @patient_driver(PATIENCE)
@@ -120,7 +120,7 @@ def advance(mind: Mind, calls: int) -> int:
     else:
         at.phase = TREE
         at.depth = BEFORE
-        at.stuck = 0
+        at.stuck = at.seen == mind.tree.size[0]
         at.wide = 1
         at.stage_began = calls
         share = at.tree_wins / (at.tree_wins + at.sequence_wins)

@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from platypoos._jit import borrowed, jit, overload
+from platypoos._jit import borrowed, fast, jit, overload
 from platypoos.meeting import find_home, settle
 from platypoos.planners.platypus.knowledge import add_child, is_over
-from platypoos.planners.platypus.mind import Mind
+from platypoos.planners.platypus.mind import PATIENCE, Mind
 from platypoos.simulator import ask_legal, evaluate
 from platypoos.tree import TERMINAL
 
@@ -19,21 +19,17 @@ def extend(sim: Any, mind: Mind, t: int) -> int:
 
     Returns the first step that was not taken; −1 only if the model failed, in compiled code.
     """
-    at = mind.at[0]
-    tree, here, node = mind.tree, int(at.here), int(mind.tree.size[0])
-    depth = int(tree.depth[here])
-    most = min(int(at.limit) - sim.calls, int(at.over_at) - depth)
-    masked = len(mind.legal) > 0
+    here, depth, first, most = _spot(mind, sim.calls)
+    masked, timed, key = len(mind.legal) > 0, len(mind.homes.depth) > 0, sim.key
     actions = mind.trial[t : t + (1 if masked else most)].tolist()
-    timed = len(mind.homes.depth) > 0
-    key = sim.key
     rewards: list[float] = []
-    home, ended = node, False
+    home = node = first
+    ended = False
     try:
         for state, reward, ended in sim.steps_from(here, actions):  # noqa: B007
             sim.put(node, state)
             rewards.append(reward)
-            if key is not None and not ended and depth + len(rewards) < at.over_at:
+            if key is not None and not ended and len(rewards) < most:
                 home = find_home(sim, node, state, depth + len(rewards) if timed else None)
                 if home != node:
                     break
@@ -43,13 +39,20 @@ def extend(sim: Any, mind: Mind, t: int) -> int:
         got = len(rewards)
         if got:
             mind.samples[:got] = rewards
-            last = home if home < int(tree.size[0]) else -1
-            grow(mind, t, got, last, ended)
+            _grow(mind, t, got, home if home < first else -1, ended)
     if len(mind.worth):
-        sim.appraise(tree, mind.path[t : t + got])
+        sim.appraise(mind.tree, mind.path[t : t + got])
     if masked and got and not is_over(mind, int(mind.path[t + got - 1])):
         ask_legal(sim, mind.path[t : t + got])
     return t + got
+
+
+@jit
+def spot(mind: Mind, calls: int) -> tuple[int, int, int, int]:
+    """Where a walk goes on: its state, the depth of that, the next node, and the most steps."""
+    at, tree = mind.at[0], mind.tree
+    depth = int(tree.depth[at.here])
+    return at.here, depth, tree.size[0], min(at.limit - calls, at.over_at - depth)
 
 
 @jit
@@ -67,6 +70,9 @@ def grow(mind: Mind, t: int, got: int, meets: int, ended: bool) -> None:
         mind.homes.home[state] = meets
     if ended:
         tree.flags[state] |= TERMINAL
+
+
+_spot, _grow = fast(spot, PATIENCE), fast(grow, PATIENCE)
 
 
 @overload(extend)

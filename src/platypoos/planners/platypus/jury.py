@@ -80,7 +80,7 @@ def call_up(mind: Mind, action: int, calls: int, count: int) -> int:
     at, sequence = mind.at[0], mind.sequences[action]
     steps = mind.steps[action]
     state, total, start = int(at.root), 0.0, count
-    if at.reset == 1:  # whole plays, or one of the first steps
+    if mind.reset:  # whole plays, or one of the first steps
         steps = min(steps, calls)
     for t in range(steps):
         child = child_by(mind, state, sequence[t])
@@ -95,7 +95,7 @@ def call_up(mind: Mind, action: int, calls: int, count: int) -> int:
         mind.repeats[i] = int(calls * mind.share[mind.nodes[i]] / total)
         spent += mind.repeats[i]
         mind.share[mind.nodes[i]] = 0.0
-    if at.reset == 1:
+    if mind.reset:
         mind.nodes[start], mind.repeats[start] = state, calls // steps
         return start + 1
     while spent < calls:  # what rounding has left over goes to the first steps
@@ -128,7 +128,7 @@ def halve(mind: Mind, count: int) -> bool:
     """Keep the better half of the candidates; whether policies may be proposed for the next."""
     mind = borrowed(mind)
     at = mind.at[0]
-    if at.alive == 2 and at.reset == 0:
+    if at.alive == 2 and not mind.reset:
         compare_last_two(mind, count)
     rank(mind, at.alive)
     at.alive = max(1, (at.alive + 1) // 2)
@@ -208,7 +208,7 @@ def is_sure(mind: Mind) -> bool:
     """
     mind = borrowed(mind)
     at, tree = mind.at[0], mind.tree
-    if at.leader == BEFORE or at.reset == 1:
+    if at.leader == BEFORE or mind.reset:
         return False
     rivals, rival = 0, BEFORE
     for action in range(len(mind.value)):

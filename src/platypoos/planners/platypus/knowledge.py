@@ -104,7 +104,7 @@ def variance(mind: Mind) -> float:
 @inlined
 def is_noisy(mind: Mind) -> bool:
     """Whether two samples of the same action have ever differed."""
-    return mind.at[0].squares > 0.0 or mind.at[0].reset == 1
+    return mind.at[0].squares > 0.0 or mind.reset
 
 
 @jit
@@ -147,7 +147,7 @@ def believed(mind: Mind, node: int) -> float:
     reward = tree.reward[node]
     if at.spread > 0.0:
         doubt = variance(mind) / tree.pulls[node]
-        reward = at.mean + (reward - at.mean) * at.spread / (at.spread + doubt)
+        reward = at.average + (reward - at.average) * at.spread / (at.spread + doubt)
     return reward
 
 
@@ -166,7 +166,7 @@ def take_moments(mind: Mind) -> None:
             mean += step / count
             squares += step * (tree.reward[node] - mean)
             less += noise / tree.pulls[node]
-    at.mean, at.spread = mean, max(squares - less, 0.01 * squares) / count
+    at.average, at.spread = mean, max(squares - less, 0.01 * squares) / count
 
 
 @jit

@@ -69,7 +69,7 @@ class Memory:
     def _find(self, thought: Thought, task: Task) -> int:
         """The home of the state to plan for; −1 if it is not known."""
         mind = thought.mind
-        if mind.at[0].reset:
+        if mind.reset:
             return -1
         expected = NOBODY if self._taken < 0 else thought.child_by(self._taken)
         root = int(mind.homes.home[expected]) if expected != NOBODY else -1

@@ -18,6 +18,9 @@ NOBODY = 0
 BEFORE = -1
 """No entry, no layer, no leader."""
 
+PATIENCE = 5.0
+"""Around a Python model, loops that were never compiled are interpreted for so many seconds."""
+
 START, TREE, SEQUENCES, POLICIES, LOOK, JURY, FINISHED = range(7)
 """What a plan is doing: ``phase``."""
 
@@ -27,7 +30,6 @@ STANDING = np.dtype(
         ("root", "i8"),  # the home of the state that is planned for
         ("over_at", "i8"),  # the depth at which the episode is over
         ("discount", "f8"),
-        ("reset", "i8"),  # whether the model can only be played from the root
         ("seed", "i8"),
         ("drawn", "i8"),  # random numbers so far
         ("began", "i8"),  # calls made before this plan
@@ -36,13 +38,14 @@ STANDING = np.dtype(
         ("stage_began", "i8"),  # calls made before the present stage
         ("piece_end", "i8"),  # calls that may have been made when the present piece ends
         ("stops", "i8"),  # whether to stop when it is sure
-        ("stuck", "i8"),  # whether the tree explorer finds nothing new
+        ("stuck", "i8"),  # whether the tree explorer finds nothing to ask for
+        ("seen", "i8"),  # nodes there were when it last saw nothing new
         # noise
         ("squares", "f8"),  # Σ of squared differences between samples, each worth one variance
         ("degrees", "i8"),  # how many there were
         ("looked", "i8"),  # nodes that were sampled again to look for noise
         # when all was last solved
-        ("mean", "f8"),  # of all rewards
+        ("average", "f8"),  # of all rewards
         ("spread", "f8"),  # their variance, noise taken out; 0 if there is no noise
         ("closed", "i8"),  # whether nothing was unknown
         ("rate", "f8"),  # what is unknown is worth, for each step to come
@@ -115,7 +118,9 @@ class Mind(NamedTuple):
     entry_before: NDArray[np.int32]  # …the entry before it…
     entry_value: Floats  # …and the discounted sum of rewards to it
     picked: NDArray[np.int32]  # [entries] those that are opened in the present layer
+    ranks: NDArray[np.int32]  # [entries] of the present layer, the best first
     nodes: Ints  # [request] nodes to be sampled…
     repeats: Ints  # …how often…
     mean: Floats  # …their mean reward before…
     pulls: Ints  # …and its samples
+    reset: bool  # whether the model can only be played from the root

@@ -8,9 +8,10 @@ from platypoos._jit import borrowed, inlined, jit, part
 from platypoos.planners.platypus.knowledge import random_below
 from platypoos.planners.platypus.mind import BEFORE, Mind
 from platypoos.planners.platypus.tuning import SEED_SHARE
-from platypoos.planners.platypus.walking import follow
+from platypoos.planners.platypus.walking import begin_walk, walk_on, weigh
 from platypoos.simulator import calls_made, is_due
 
+NONE = -2
 IDLE = 60
 """After so many sequences in a row that were known already there is nothing new to find."""
 
@@ -18,12 +19,27 @@ IDLE = 60
 @part
 def explore_sequences(sim: Any, mind: Mind) -> bool:
     """Try sequences until this piece's calls are spent; False if interrupted."""
-    while propose(mind, calls_made(sim)):
-        if not follow(sim, mind):
+    while True:
+        t = next_sequence(mind, calls_made(sim))
+        if t == NONE:
+            return True
+        if not walk_on(sim, mind, t) or is_due(sim):
             return False
-        if is_due(sim):
-            return False
-    return True
+
+
+@jit
+def next_sequence(mind: Mind, calls: int) -> int:
+    """Propose sequences until one has an unknown step; NONE if the piece is over.
+
+    Those that are known are weighed at once. Returns the unknown step; see ``begin_walk``.
+    """
+    mind = borrowed(mind)
+    while propose(mind, calls):
+        t = begin_walk(mind, calls)
+        if t >= 0 or mind.reset:
+            return t
+        weigh(mind)
+    return NONE
 
 
 @jit
@@ -33,7 +49,6 @@ def propose(mind: Mind, calls: int) -> bool:
     First the sequences of one action, then changes of the best sequence; after a change that led
     to nothing new, a random sequence.
     """
-    mind = borrowed(mind)
     at = mind.at[0]
     length, actions = len(mind.trial), len(mind.value)
     early = calls - at.began < SEED_SHARE * (at.limit - at.began)

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from platypoos._jit import handle
+from platypoos._jit import fast, handle
 from platypoos.advice import NO_HORIZON
 from platypoos.meeting import bits_of, make_homes, settle, settle_rows
 from platypoos.models.base import Access
@@ -22,6 +22,7 @@ from platypoos.planners.platypus.knowledge import gather, link_children
 from platypoos.planners.platypus.mind import (
     BEFORE,
     NOBODY,
+    PATIENCE,
     STANDING,
     START,
     Ints,
@@ -45,10 +46,15 @@ CARRIED = (
     "sequence_wins",
     "over_at",
     "rate",
-    "mean",
+    "average",
     "spread",
 )
 """What is carried over from one step of an episode to the next, beside the nodes."""
+
+
+_assess, _gather, _link_children, _settle_rows = (
+    fast(kernel, PATIENCE) for kernel in (assess, gather, link_children, settle_rows)
+)
 
 
 class Decision(NamedTuple):
@@ -97,7 +103,7 @@ class Thought:
         at.over_at = NO_HORIZON if task.horizon is None else task.horizon
         at.tree_wins = at.sequence_wins = at.h_max = at.h_wide = 1
         self.mind.homes.home[ROOT] = ROOT
-        link_children(self.mind)
+        _link_children(self.mind)
         if task.access is Access.RESTORE:
             self._settle(np.array([ROOT]))
         self.sim.ask_legal(np.array([ROOT]))
@@ -106,7 +112,7 @@ class Thought:
     def go_on(self, task: Task, root: int, kept: Ints, most: int) -> None:
         """Plan again, from a state that is known, with at most so many of the nodes."""
         old, sim = self.mind, self.sim
-        nodes, parents, homes = gather(old, root, most)
+        nodes, parents, homes = _gather(old, root, most)
         size = len(nodes)
         old_home = old.homes.home[nodes].astype(np.int64)
         tree = make_tree(size + task.budget + 1)
@@ -118,7 +124,7 @@ class Thought:
         self.task = task
         self.mind = self._arrays(tree, task.budget)
         self.mind.homes.home[:size] = homes
-        link_children(self.mind)
+        _link_children(self.mind)
         if self.compiled:
             self._settle(np.flatnonzero(homes == np.arange(size)))
         elif sim.key is not None:  # type: ignore[union-attr]
@@ -166,10 +172,12 @@ class Thought:
             entry_before=np.empty(entries, np.int32),
             entry_value=np.empty(entries),
             picked=np.empty(entries, np.int32),
+            ranks=np.empty(entries, np.int32),
             nodes=np.zeros(request, np.int64),
             repeats=np.zeros(request, np.int64),
             mean=np.zeros(request),
             pulls=np.zeros(request, np.int64),
+            reset=task.access is Access.RESET,
         )
         return handle(mind)
 
@@ -183,7 +191,6 @@ class Thought:
         at = mind.at[0]
         at.phase = START
         at.discount = self.discount
-        at.reset = task.access is Access.RESET
         at.seed = task.tie_seed()
         at.began = at.stage_began = at.piece_end = sim.calls
         at.limit = sim.calls + task.budget
@@ -196,7 +203,7 @@ class Thought:
 
     def _settle(self, nodes: Ints) -> None:
         if isinstance(self.sim, CompiledSimulator):
-            settle_rows(self.mind.homes, bits_of(self.sim), nodes)
+            _settle_rows(self.mind.homes, bits_of(self.sim), nodes)
         else:
             settle(self.sim, self.mind.homes, nodes)
 
@@ -241,7 +248,7 @@ class Thought:
     def decide(self) -> Decision:
         """What is known by now."""
         mind = self.mind
-        enough, has_gap, gap, error = assess(mind)
+        enough, has_gap, gap, error = _assess(mind)
         leader = int(mind.at[0].leader)
         found = make_tree(1 + int(mind.steps.sum()))
         set_root(found)
@@ -276,5 +283,5 @@ class Thought:
         mind = self.mind
         used = sum(array.nbytes for array in (*mind.tree[:-1], *mind.homes[:2], mind.share))
         links = 5 * mind.first.nbytes + mind.legal.nbytes + mind.worth.nbytes
-        entries = mind.entry_value.nbytes * 5 // 2
+        entries = mind.entry_value.nbytes * 3
         return int(used + links + entries + len(mind.first) * self.sim.state_bytes)

@@ -28,7 +28,7 @@ ROUND_OVER, PIECE_OVER = -1, -2
 def explore_tree(sim: Any, mind: Mind) -> bool:
     """Run rounds until this piece's calls are spent; False if interrupted."""
     while True:
-        count = next_layer(mind, calls_made(sim))
+        count = next_request(mind, calls_made(sim))
         if count == PIECE_OVER:
             return True
         if count > 0 and not ask(sim, mind, count):
@@ -37,30 +37,37 @@ def explore_tree(sim: Any, mind: Mind) -> bool:
             while best_leaf(mind):
                 if not follow(sim, mind):
                     return False
-            end_round(mind)
         if is_due(sim):
             return False
 
 
 @jit
-def next_layer(mind: Mind, calls: int) -> int:
-    """Choose what is opened in the next layer of the round, as a request; returns its size."""
+def next_request(mind: Mind, calls: int) -> int:
+    """Go through the layers of a round until something is missing; returns the request's size.
+
+    ROUND_OVER after a round that has learned something; PIECE_OVER if no round is begun.
+    """
     mind = borrowed(mind)
     at = mind.at[0]
-    if at.depth == BEFORE:
-        if at.wide == 1 and is_noisy(mind) and (calls >= at.piece_end or at.stuck == 1):
-            at.wide = at.stuck = 0
-            at.piece_end = at.tree_end
-        if calls >= at.piece_end or at.stuck == 1:
-            return PIECE_OVER
-        begin_round(mind)
-    else:
-        if at.cut == 1:
-            return ROUND_OVER
-        spread(mind)
-        if at.entries == at.layer or at.depth >= min(size_of(mind), len(mind.trial)):
-            return ROUND_OVER
-    return pick(mind, calls)
+    count = 0
+    while count == 0:
+        if at.depth == BEFORE:
+            if at.wide == 1 and is_noisy(mind) and (calls >= at.piece_end or at.stuck == 1):
+                at.wide = at.stuck = 0
+                at.piece_end = at.tree_end
+            if calls >= at.piece_end or at.stuck == 1:
+                return PIECE_OVER
+            begin_round(mind)
+        elif at.cut == 0:
+            spread(mind)
+        last = at.depth >= min(size_of(mind), len(mind.trial))
+        if at.cut == 1 or last or at.entries == at.layer:
+            end_round(mind)
+            if at.opened == 1:
+                return ROUND_OVER
+        else:
+            count = pick(mind, calls)
+    return count
 
 
 @inlined
@@ -135,7 +142,8 @@ def pick(mind: Mind, calls: int) -> int:
     if h == 0:
         times = 1 if at.wide == 1 else at.h_max
         return open_entry(mind, 0, times, left, 0)[0]
-    ranks = ranked(mind)
+    rank_layer(mind)
+    waiting = at.entries - at.layer
     most = 0
     h_max = size_of(mind)
     if at.wide == 0:
@@ -149,35 +157,50 @@ def pick(mind: Mind, calls: int) -> int:
         needed = 1
         if h > 1 and at.wide == 0:
             needed = evaluations(PLATYPOOS, h - 1, p, before)
-        for i in range(len(ranks)):
-            if quota == 0:
-                break
-            entry = at.layer + ranks[i]
+        left_over = 0
+        for i in range(waiting):
+            entry = int(mind.ranks[i])
             node = mind.entry_node[entry]
-            if tree.pulls[node] < needed or is_over(mind, node):
-                continue
-            count, left = open_entry(mind, entry, times, left, count)
-            quota -= 1
-            if at.cut == 1:
-                return count
-            ranks[i] = -1 - ranks[i]
-        ranks = ranks[ranks >= 0]
+            ready = tree.pulls[node] >= needed and not is_over(mind, node)
+            if ready and quota > 0 and at.cut == 0:
+                count, left = open_entry(mind, entry, times, left, count)
+                quota -= 1
+            else:
+                mind.ranks[left_over] = entry
+                left_over += 1
+        waiting = left_over
     return count
 
 
 @jit
-def ranked(mind: Mind) -> Any:
-    """The entries of the layer, the best first; ties by chance."""
+def rank_layer(mind: Mind) -> None:
+    """Order the entries of the layer in ``ranks``, the best first; ties by chance."""
     at = mind.at[0]
     size = at.entries - at.layer
-    chance = np.empty(size, np.uint64)
     for i in range(size):
-        chance[i] = ticket(at.seed, mind.homes.home[mind.entry_node[at.layer + i]])
-    order = np.argsort(chance)
-    values = np.empty(size)
-    for i in range(size):
-        values[i] = -mind.entry_value[at.layer + order[i]]
-    return order[np.argsort(values, kind="mergesort")]
+        mind.ranks[i] = at.layer + i
+    gap = 1
+    while gap < size // 3:
+        gap = 3 * gap + 1
+    while gap > 0:  # by Shell's method: layers are small, and nothing is allocated
+        for i in range(gap, size):
+            entry = int(mind.ranks[i])
+            j = i
+            while j >= gap and comes_before(mind, entry, int(mind.ranks[j - gap])):
+                mind.ranks[j] = mind.ranks[j - gap]
+                j -= gap
+            mind.ranks[j] = entry
+        gap //= 3
+
+
+@inlined
+def comes_before(mind: Mind, one: int, other: int) -> bool:
+    """Whether an entry is better than another."""
+    mine, others = mind.entry_value[one], mind.entry_value[other]
+    if mine != others:
+        return mine > others
+    seed, home = mind.at[0].seed, mind.homes.home
+    return ticket(seed, home[mind.entry_node[one]]) > ticket(seed, home[mind.entry_node[other]])
 
 
 @jit
@@ -185,7 +208,7 @@ def open_entry(mind: Mind, entry: int, times: int, left: int, count: int) -> tup
     """Ask for so many samples of each action in a state, of those that it has not got yet."""
     at, tree = mind.at[0], mind.tree
     state = int(mind.homes.home[mind.entry_node[entry]])
-    cost = at.depth + 1 if at.reset == 1 else 1
+    cost = at.depth + 1 if mind.reset else 1
     for action in range(len(mind.value)):
         if not may(mind, state, action):
             continue
@@ -250,11 +273,11 @@ def end_round(mind: Mind) -> None:
 
     If it found nothing to ask for, and was cut short or looked at all states, none will.
     """
-    mind = borrowed(mind)
-    at = mind.at[0]
-    all_of_them = mind.tree.size[0] * len(mind.trial)
-    if at.opened == 0 and (at.cut == 1 or size_of(mind) > all_of_them):
+    at, size = mind.at[0], mind.tree.size[0]
+    if at.opened == 0 and (at.cut == 1 or size_of(mind) > size * len(mind.trial)):
         at.stuck = 1
+        if at.wide == 1:
+            at.seen = size
     elif at.cut == 0 and at.wide == 1:
         at.h_wide += max(1, at.h_wide // 4)
     elif at.cut == 0:

@@ -24,8 +24,13 @@ from platypoos.tree import TERMINAL
 @part
 def follow(sim: Any, mind: Mind) -> bool:
     """Walk along ``trial``, and weigh it. False only if the model failed, in compiled code."""
-    t = begin_walk(mind, calls_made(sim))
-    if mind.at["reset"][0] == 1:
+    return walk_on(sim, mind, begin_walk(mind, calls_made(sim)))
+
+
+@part
+def walk_on(sim: Any, mind: Mind, t: int) -> bool:
+    """Go on with a walk whose first steps are laid, and weigh it."""
+    if mind.reset:
         got = play(sim, mind.tree, mind.path[:t], mind.samples, 0, False)
         if got < 0:
             return False
@@ -47,7 +52,7 @@ def begin_walk(mind: Mind, calls: int) -> int:
     at = mind.at[0]
     at.known = mind.tree.size[0]
     at.whole = at.ended = at.steps = 0
-    if at.reset == 0:
+    if not mind.reset:
         return lay(mind, 0, calls)
     state = int(at.root)
     length = min(len(mind.trial), at.limit - calls)
