@@ -104,9 +104,8 @@ def test_random_dynamics_are_planned_open_loop():
 
 
 def test_walks_give_samples_to_every_prefix():
-    plan = pp.plan(
-        pp.problems.SwitchChain(noise=1.0), budget=500, discount=0.9, seed=0, access="reset"
-    )
+    planner = pp.PlaTyPOOS(0.9)
+    plan = planner.plan(pp.problems.SwitchChain(noise=1.0), budget=500, seed=0, access="reset")
     tree = plan.tree
     n = tree.num_nodes
     through = np.zeros(n, np.int64)
@@ -165,9 +164,9 @@ def narrowing(state, action, rng):
 
 @pytest.mark.parametrize("budget", [100, 300])
 def test_noise_does_not_make_ends_look_good(budget):
-    """30 seeds. With the smallest noisy reward as floor, 30 of 30 recommend an end."""
+    """20 drives of 12 steps, 200 decisions in danger: at most one of 20 drives ends in a crash."""
     model = pp.FunctionModel(narrowing, 5, 0)
-    plans = [pp.plan(model, budget=budget, discount=0.9, seed=seed) for seed in range(30)]
-    ends = sum(bool(plan.tree.flags[plan.node] & TERMINAL) for plan in plans)
-    assert ends <= 10
-    assert np.mean([plan.reward_floor for plan in plans]) > -0.1
+    drives = [
+        pp.control(model, budget=budget, steps=12, discount=0.9, seed=seed) for seed in range(20)
+    ]
+    assert sum(drive.terminated for drive in drives) <= 1

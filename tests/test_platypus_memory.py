@@ -60,9 +60,10 @@ def test_memory_is_worth_having():
     assert returns[10**9] > returns[0] + 20
 
 
-@pytest.mark.parametrize("kind", ["python", "array", "compiled"])
-def test_memory_stays_under_its_cap(kind):
-    cap = 400_000
+@pytest.mark.parametrize(
+    ("kind", "cap"), [("python", 400_000), ("array", 400_000), ("compiled", 300_000)]
+)
+def test_memory_stays_under_its_cap(kind, cap):
     model = pp.problems.Garnet(400, 3, seed=0, noise=1.0)
     model = model if kind == "python" else getattr(model, kind)()
     planner, memory = platypus(memory=cap), Memory(cap)
@@ -88,7 +89,7 @@ def test_forgetting_keeps_what_is_near_and_right():
     root = int(thought.mind.homes.home[thought.child_by(1)])
     thought.go_on(thought.task._replace(budget=1_000), root, np.array([], np.int64), 24)
     tree, home, states = thought.mind.tree, thought.mind.homes.home, thought.sim.states
-    assert tree.num_nodes == 24 // 3 * 3 < before  # all actions of a state or none
+    assert tree.num_nodes == 1 + 7 * 3 < before  # all actions of a state or none
     assert states[0] == problem.successor[0, 1]
     for node in range(1, tree.num_nodes):
         state, action = states[tree.parent[node]], tree.action[node]

@@ -23,9 +23,9 @@ def test_the_interval_of_the_gap_holds():
 
 
 def test_enough_is_said_when_nothing_changes_any_more():
-    easy = pp.problems.SwitchChain(noise=1.0)
-    assert not platypus().plan(easy, budget=20, seed=0).enough
-    assert platypus().plan(easy, budget=20_000, seed=0).enough
+    for easy in (pp.problems.SwitchChain(noise=1.0), pp.problems.Garnet(10, 3, noise=0.1)):
+        assert not platypus().plan(easy, budget=20, seed=0).enough
+        assert platypus().plan(easy, budget=20_000, seed=0).enough
     assert pp.PlaTyPOOS(GAMMA).plan(easy, budget=20, seed=0).enough is None
 
 
@@ -53,7 +53,8 @@ def test_it_looks_farther_with_more_calls_where_nothing_is_shared():
 
 def test_a_key_lets_a_function_model_share():
     plans = [
-        platypus().plan(walk(6, 0.2, key=tuple), budget=1_000, seed=seed).action for seed in range(20)
+        platypus().plan(walk(6, 0.2, key=tuple), budget=1_000, seed=seed).action
+        for seed in range(20)
     ]
     assert plans == [1] * 20
     with pytest.raises(pp.InvalidArgument, match="key must be a function of the state, got 3"):

@@ -14,6 +14,7 @@ from platypoos.planners.platypus.knowledge import (
     child_by,
     nearest_unknown,
     options,
+    outlook,
     rest_after,
     solve,
     value_of,
@@ -22,7 +23,7 @@ from platypoos.planners.platypus.knowledge import (
 from platypoos.planners.platypus.mind import BEFORE, Mind
 from platypoos.planners.platypus.policies import propose_policies
 from platypoos.planners.platypus.tuning import LOOK_SHARE
-from platypoos.planners.platypus.walking import lead
+from platypoos.planners.platypus.walking import is_better, lead
 from platypoos.simulator import calls_made
 
 ALL = -1
@@ -139,12 +140,20 @@ def halve(mind: Mind, count: int) -> bool:
 
 
 @jit
+def appraise(mind: Mind) -> None:
+    """Value all candidates anew."""
+    for action in range(len(mind.value)):
+        if mind.value[action] > -np.inf:
+            sequence, steps = mind.sequences[action], mind.steps[action]
+            mind.value[action] = value_of(mind, sequence, steps)
+            mind.outlook[action] = outlook(mind, sequence, steps)
+
+
+@jit
 def rank(mind: Mind, among: int) -> None:
     """Order the candidates by value: all, or the first ``among`` of the present order."""
     at = mind.at[0]
-    for action in range(len(mind.value)):
-        if mind.value[action] > -np.inf:
-            mind.value[action] = value_of(mind, mind.sequences[action], mind.steps[action])
+    appraise(mind)
     if among == ALL:
         lead(mind)
         at.alive = 0
@@ -155,7 +164,7 @@ def rank(mind: Mind, among: int) -> None:
     for i in range(1, at.alive):  # by insertion: there are few
         action = mind.order[i]
         j = i - 1
-        while j >= 0 and mind.value[mind.order[j]] < mind.value[action]:
+        while j >= 0 and is_better(mind, action, mind.order[j]):
             mind.order[j + 1] = mind.order[j]
             j -= 1
         mind.order[j + 1] = action
@@ -244,9 +253,7 @@ def assess(mind: Mind) -> tuple[bool, bool, float, float]:
     at = mind.at[0]
     if at.closed == 1:
         solve(mind, EXACTLY)
-        for action in range(len(mind.value)):
-            if mind.value[action] > -np.inf:
-                mind.value[action] = value_of(mind, mind.sequences[action], mind.steps[action])
+        appraise(mind)
         if variance(mind) == 0.0:
             lead(mind)
     gap = at.gap if at.ahead == at.leader else -at.gap

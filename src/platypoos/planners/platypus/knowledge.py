@@ -46,11 +46,13 @@ def add_child(mind: Mind, home: int, action: int) -> int:
     tree.size[0] += 1
     set_node(tree, child, home, action, tree.depth[home] + 1, 0)
     tree.reward[child] = 0.0
-    tree.value[child] = 0.0
+    tree.value[child] = mind.at[0].rate * span(mind, child)
     mind.homes.home[child] = child
     mind.first[child] = NOBODY
     mind.tried[child] = 0
     mind.choice[child] = NOBODY
+    mind.seen_in[child] = 0
+    mind.place[child] = 0
     mind.share[child] = 0.0
     mind.sibling[child] = mind.first[home]
     mind.first[home] = child
@@ -228,6 +230,16 @@ def solve(mind: Mind, accuracy: float) -> None:
             break
 
 
+@jit
+def outlook(mind: Mind, sequence: Ints, steps: int) -> float:
+    """What the state after a sequence is worth by all that is known; 0 after an end."""
+    state, child = int(mind.at[0].root), NOBODY
+    for t in range(steps):
+        child = child_by(mind, state, sequence[t])
+        state = int(mind.homes.home[child])
+    return 0.0 if is_over(mind, child) else mind.tree.value[state]
+
+
 @inlined
 def rest_after(mind: Mind, node: int, steps: int) -> float:
     """What is counted after a sequence of so many steps that ends in a node.
@@ -300,7 +312,8 @@ def link_children(mind: Mind) -> None:
     """Find the children of every home by the parents of all nodes."""
     mind = borrowed(mind)
     for node in range(mind.tree.size[0]):
-        mind.first[node] = mind.tried[node] = mind.choice[node] = mind.place[node] = 0
+        mind.first[node] = mind.tried[node] = mind.choice[node] = mind.seen_in[node] = 0
+        mind.place[node] = 0
     for node in range(1, mind.tree.size[0]):
         state = mind.tree.parent[node]
         mind.sibling[node] = mind.first[state]

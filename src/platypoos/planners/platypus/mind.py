@@ -54,6 +54,7 @@ STANDING = np.dtype(
         ("h_wide", "i8"),  # …and of those that see each action once
         ("wide", "i8"),  # whether the present round is one of those
         ("tree_end", "i8"),  # calls that may have been made when the tree explorer is through
+        ("round_number", "i8"),
         ("depth", "i8"),  # of the present layer; BEFORE a round
         ("layer", "i8"),  # its first entry
         ("entries", "i8"),  # entries so far
@@ -102,6 +103,7 @@ class Mind(NamedTuple):
     tried: NDArray[np.int32]  # [nodes] of a home: how many children it has
     choice: NDArray[np.int32]  # [nodes] of a home: its best child when all was last solved
     place: NDArray[np.int32]  # [nodes] of a home: its entry in the present layer
+    seen_in: NDArray[np.int32]  # [nodes] of a home: the round that opened it last
     share: Floats  # [nodes] weight in the present hearing; 0 otherwise
     legal: NDArray[np.uint8]  # see ``Advice``
     worth: Floats
@@ -109,6 +111,7 @@ class Mind(NamedTuple):
     power: Floats  # [length + 1] γ^t
     sequences: Ints  # [actions, length] the best sequence known for each first action
     value: Floats  # [actions] its value; −∞ if there is none
+    outlook: Floats  # [actions] what its last state is worth: this decides between equal ones
     steps: Ints  # [actions] its steps; fewer than the length if the episode ends
     order: Ints  # [actions] the order of the seeds; later the jury's ranks
     trial: Ints  # [length] a sequence to try

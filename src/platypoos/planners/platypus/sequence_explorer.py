@@ -12,7 +12,7 @@ from platypoos.planners.platypus.walking import begin_walk, walk_on, weigh
 from platypoos.simulator import calls_made, is_due
 
 NONE = -2
-IDLE = 60
+IDLE = 16
 """After so many sequences in a row that were known already there is nothing new to find."""
 
 

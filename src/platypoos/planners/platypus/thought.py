@@ -146,7 +146,7 @@ class Thought:
         length = whole_length(self.discount, budget, task.horizon)
         entries = max(1024, nodes // 2) + actions
         request = max(self._stage(budget), actions * length) + 2 * actions
-        links = np.empty((5, nodes), np.int32)
+        links = np.empty((6, nodes), np.int32)
         timed = tree.depth if task.horizon is not None else None
         mind = Mind(
             tree=tree,
@@ -156,6 +156,7 @@ class Thought:
             tried=links[2],
             choice=links[3],
             place=links[4],
+            seen_in=links[5],
             share=np.zeros(nodes),
             legal=self.sim.advice.legal,
             worth=self.sim.advice.worth,
@@ -163,6 +164,7 @@ class Thought:
             power=self.discount ** np.arange(length + 1.0),
             sequences=np.zeros((actions, length), np.int64),
             value=np.full(actions, -np.inf),
+            outlook=np.zeros(actions),
             steps=np.zeros(actions, np.int64),
             order=np.zeros(actions, np.int64),
             trial=np.zeros(length, np.int64),
@@ -282,6 +284,6 @@ class Thought:
         """Memory that the nodes take, states included."""
         mind = self.mind
         used = sum(array.nbytes for array in (*mind.tree[:-1], *mind.homes[:2], mind.share))
-        links = 5 * mind.first.nbytes + mind.legal.nbytes + mind.worth.nbytes
+        links = 6 * mind.first.nbytes + mind.legal.nbytes + mind.worth.nbytes
         entries = mind.entry_value.nbytes * 3
         return int(used + links + entries + len(mind.first) * self.sim.state_bytes)

@@ -22,6 +22,8 @@ from platypoos.simulator import calls_made, is_due
 from platypoos.tree import ticket
 
 ROUND_OVER, PIECE_OVER = -1, -2
+DEEPER = 4
+"""Rounds look so many times as far ahead as sequences are long, at most."""
 
 
 @part
@@ -60,7 +62,7 @@ def next_request(mind: Mind, calls: int) -> int:
             begin_round(mind)
         elif at.cut == 0:
             spread(mind)
-        last = at.depth >= min(size_of(mind), len(mind.trial))
+        last = at.depth >= min(size_of(mind), DEEPER * len(mind.trial))
         if at.cut == 1 or last or at.entries == at.layer:
             end_round(mind)
             if at.opened == 1:
@@ -82,6 +84,7 @@ def begin_round(mind: Mind) -> None:
     """Start at the root."""
     at = mind.at[0]
     at.depth = at.layer = at.cut = at.opened = 0
+    at.round_number += 1
     at.entries = 1
     at.best_end = BEFORE
     mind.entry_node[0] = at.root
@@ -91,15 +94,19 @@ def begin_round(mind: Mind) -> None:
 
 @jit
 def spread(mind: Mind) -> None:
-    """Make the entries of the next layer: of those that meet in a state, the best."""
+    """Make the entries of the next layer: of those that meet in a state, the best.
+
+    A state is opened once in a round, where it is met first.
+    """
     at, tree, home = mind.at[0], mind.tree, mind.homes.home
     start = at.entries
+    weight = at.discount**at.depth
     for i in range(at.picked):
         entry = mind.picked[i]
         child = int(mind.first[home[mind.entry_node[entry]]])
         while child != NOBODY:
             if tree.pulls[child] > 0:
-                value = mind.entry_value[entry] + mind.power[at.depth] * tree.reward[child]
+                value = mind.entry_value[entry] + weight * tree.reward[child]
                 if at.entries == len(mind.entry_node):
                     at.cut = 1
                     break
@@ -108,7 +115,7 @@ def spread(mind: Mind) -> None:
                         at.best_end = at.entries
                         put(mind, at.entries, child, entry, value)
                         at.entries += 1
-                else:
+                elif mind.seen_in[home[child]] != at.round_number:
                     state = home[child]
                     place = int(mind.place[state])
                     if start <= place < at.entries and home[mind.entry_node[place]] == state:
@@ -229,6 +236,7 @@ def open_entry(mind: Mind, entry: int, times: int, left: int, count: int) -> tup
         mind.repeats[count] = missing
         left -= missing * cost
         count += 1
+    mind.seen_in[state] = at.round_number
     mind.picked[at.picked] = entry
     at.picked += 1
     return count, left
@@ -262,24 +270,29 @@ def best_leaf(mind: Mind) -> bool:
         mind.trial[t] = last
     while entry > 0:
         steps -= 1
-        mind.trial[steps] = mind.tree.action[mind.entry_node[entry]]
+        if steps < len(mind.trial):
+            mind.trial[steps] = mind.tree.action[mind.entry_node[entry]]
         entry = mind.entry_before[entry]
     return True
 
 
 @jit
 def end_round(mind: Mind) -> None:
-    """A round that was not cut short is followed by a larger one.
+    """A round that was not cut short is followed by a larger one, by a quarter; or twice as large
+    if all of it was known.
 
-    If it found nothing to ask for, and was cut short or looked at all states, none will.
+    If there was nothing to ask for, and it was cut short or looked at all states, none will.
     """
     at, size = mind.at[0], mind.tree.size[0]
-    if at.opened == 0 and (at.cut == 1 or size_of(mind) > size * len(mind.trial)):
+    if at.opened == 0 and (at.cut == 1 or size_of(mind) > size * DEEPER * len(mind.trial)):
         at.stuck = 1
         if at.wide == 1:
             at.seen = size
-    elif at.cut == 0 and at.wide == 1:
-        at.h_wide += max(1, at.h_wide // 4)
     elif at.cut == 0:
-        at.h_max += max(1, at.h_max // 4)
+        larger = size_of(mind)
+        larger += max(1, larger // 4) if at.opened == 1 else larger
+        if at.wide == 1:
+            at.h_wide = larger
+        else:
+            at.h_max = larger
     at.depth = BEFORE

@@ -6,13 +6,14 @@ from typing import Any
 
 import numpy as np
 
-from platypoos._jit import borrowed, jit, part
+from platypoos._jit import borrowed, inlined, jit, part
 from platypoos.planners.platypus.extending import extend
 from platypoos.planners.platypus.knowledge import (
     add_child,
     child_by,
     is_over,
     may,
+    outlook,
     random_action,
     value_of,
 )
@@ -123,8 +124,8 @@ def lay(mind: Mind, t: int, calls: int) -> int:
 def weigh(mind: Mind) -> None:
     """Compare a sequence that was walked with the best one that begins alike, and keep one.
 
-    Of equal ones the new one is kept, unless it ends the episode and the other does not, or
-    earlier. One that was not walked to its end is kept only where there is none.
+    Of equal ones the one with the better outlook is kept, then the new one, unless it ends the
+    episode and the other does not, or earlier. One that was not walked to its end is kept only where there is none.
     """
     mind = borrowed(mind)
     at = mind.at[0]
@@ -143,16 +144,22 @@ def weigh(mind: Mind) -> None:
         if rival > -np.inf:
             rival = value_of(mind, mind.sequences[first], mind.steps[first])
             mind.value[first] = rival
-            if value < rival or (
-                value == rival and at.ended == 1 and steps < mind.steps[first]
-            ):
+            if value < rival:
                 return
+            if value == rival:
+                rest = outlook(mind, mind.sequences[first], mind.steps[first])
+                mind.outlook[first] = rest
+                if outlook(mind, mind.trial, steps) < rest:
+                    return
+                if at.ended == 1 and steps < mind.steps[first]:
+                    return
         if at.leader != BEFORE and value > mind.value[at.leader]:
             if at.phase == TREE:
                 at.tree_wins += 1
             else:
                 at.sequence_wins += 1
         mind.value[first] = value
+        mind.outlook[first] = outlook(mind, mind.trial, steps)
     for t in range(len(mind.trial)):
         mind.sequences[first, t] = mind.trial[t]
     mind.steps[first] = steps
@@ -166,6 +173,14 @@ def lead(mind: Mind) -> None:
     at.leader = BEFORE
     for action in range(len(mind.value)):
         if mind.value[action] > -np.inf and (
-            at.leader == BEFORE or mind.value[action] > mind.value[at.leader]
+            at.leader == BEFORE or is_better(mind, action, int(at.leader))
         ):
             at.leader = action
+
+
+@inlined
+def is_better(mind: Mind, one: int, other: int) -> bool:
+    """Whether a candidate is better than another; of equal ones, the one with the outlook."""
+    if mind.value[one] != mind.value[other]:
+        return mind.value[one] > mind.value[other]
+    return mind.outlook[one] > mind.outlook[other]
