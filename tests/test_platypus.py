@@ -134,6 +134,19 @@ def test_sequences_that_meet_share_their_samples():
     assert tree.pulls[:size].sum() == thought.sim.calls == 2_000
 
 
+@pytest.mark.parametrize("states", [2, 5])
+def test_a_sequence_that_meets_itself_shares_its_samples(states):
+    # One action, from 0 to 1, 2, … and back to 1: a state that the same sequence has just found.
+    def step(state, action, rng):
+        return (state + 1 if state + 1 < states else 1), float(state), False
+
+    model = pp.FunctionModel(step, num_actions=1, initial_state=0)
+    thought = thought_for(model, 100)
+    tree = thought.mind.tree
+    assert tree.num_nodes == 1 + states
+    assert len(set(thought.mind.homes.home[: tree.num_nodes].tolist())) == states
+
+
 def test_same_seed_same_plan():
     model = pp.problems.SwitchChain(noise=10.0)
     plans = [platypus().plan(model, budget=500, seed=4) for _ in range(2)]

@@ -27,7 +27,7 @@ def test_it_goes_on_where_it_stopped_while_states_are_unknown():
     for seed in range(5):
         plain = pp.control(grid, platypus(memory=0), budget=46, steps=20, seed=seed)
         remembered = pp.control(grid, platypus(), budget=46, steps=20, seed=seed)
-        assert lost(grid, remembered) < 1.0
+        assert lost(grid, remembered) < 2.0
         assert lost(grid, plain) > 3.0
 
 
@@ -61,7 +61,7 @@ def test_memory_is_worth_having():
 
 
 @pytest.mark.parametrize(
-    ("kind", "cap"), [("python", 400_000), ("array", 400_000), ("compiled", 300_000)]
+    ("kind", "cap"), [("python", 400_000), ("array", 400_000), ("compiled", 250_000)]
 )
 def test_memory_stays_under_its_cap(kind, cap):
     model = pp.problems.Garnet(400, 3, seed=0, noise=1.0)

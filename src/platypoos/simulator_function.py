@@ -64,8 +64,8 @@ class FunctionSimulator(Simulator):
         total = sum(counts)
         step = self._watch.guard(self._step, self.calls, total)
         numbers = nodes.tolist()
-        # Nodes come in increasing order, mostly as one stretch: a slice is faster to read.
-        stretch = numbers[-1] - numbers[0] == len(numbers) - 1
+        # Mostly nodes are one stretch, in their order: a slice is faster to read.
+        stretch = numbers == list(range(numbers[0], numbers[0] + len(numbers)))
         where: Any = slice(numbers[0], numbers[-1] + 1) if stretch else nodes
         means: list[float] = []  # of the nodes that are done
         ends: list[int] = []  # nodes that turn out to be terminal

@@ -125,7 +125,8 @@ def advance(mind: Mind, calls: int) -> int:
         at.stage_began = calls
         share = at.tree_wins / (at.tree_wins + at.sequence_wins)
         share = max(LEAST_SHARE, min(1.0 - LEAST_SHARE, share))
-        at.tree_end = min(at.limit, calls + max(1, int(share * at.stage)))
+        owed = LEAST_SHARE * (calls + at.stage - at.began) - at.tree_calls
+        at.tree_end = min(at.limit, calls + max(1, int(share * at.stage), int(owed)))
         at.piece_end = at.tree_end
         if is_noisy(mind):
             at.piece_end = calls + max(1, int(WIDE_SHARE * share * at.stage))

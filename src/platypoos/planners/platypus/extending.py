@@ -39,7 +39,7 @@ def extend(sim: Any, mind: Mind, t: int) -> int:
         got = len(rewards)
         if got:
             mind.samples[:got] = rewards
-            _grow(mind, t, got, home if home < first else -1, ended)
+            _grow(mind, t, got, home if home < node else -1, ended)
     if len(mind.worth):
         sim.appraise(mind.tree, mind.path[t : t + got])
     if masked and got and not is_over(mind, int(mind.path[t + got - 1])):

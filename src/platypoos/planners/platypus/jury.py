@@ -60,6 +60,7 @@ def next_hearing(mind: Mind, calls: int) -> int:
         return 0
     if at.alive == 0:
         rank(mind, ALL)
+        at.hearings = 0
         while (1 << at.hearings) < at.alive:
             at.hearings += 1
     elif at.alive == 1:  # calls are left over: hear the two best again
@@ -242,7 +243,7 @@ def is_sure(mind: Mind) -> bool:
         if mind.choice[node] != 0:
             least, most = min(least, tree.value[node]), max(most, tree.value[node])
     unseen = nearest_unknown(mind)
-    hidden = 0.0 if unseen < 0 else at.discount**unseen * (most - least)
+    hidden = 0.0 if unseen < 0 else at.discount ** float(unseen) * (most - least)
     return lead_now > SURE * math.sqrt(doubt) + hidden  # type: ignore[no-any-return]
 
 

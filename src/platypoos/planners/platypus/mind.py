@@ -53,6 +53,7 @@ STANDING = np.dtype(
         ("h_max", "i8"),  # of rounds that sample well…
         ("h_wide", "i8"),  # …and of those that see each action once
         ("wide", "i8"),  # whether the present round is one of those
+        ("tree_calls", "i8"),  # calls that its openings have cost in this plan
         ("tree_end", "i8"),  # calls that may have been made when the tree explorer is through
         ("round_number", "i8"),
         ("depth", "i8"),  # of the present layer; BEFORE a round

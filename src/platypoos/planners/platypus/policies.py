@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from platypoos._jit import borrowed, jit, part
-from platypoos.planners.platypus.knowledge import ROUGHLY, solve
+from platypoos.planners.platypus.knowledge import ROUGHLY, believed, is_over, solve
 from platypoos.planners.platypus.mind import NOBODY, Mind
 from platypoos.planners.platypus.tuning import CANDIDATES
 from platypoos.planners.platypus.walking import follow
@@ -25,24 +25,29 @@ def propose_policies(sim: Any, mind: Mind) -> bool:
 
 @jit
 def next_policy(mind: Mind, calls: int) -> bool:
-    """Write the policy for the next best first action to ``trial``; False after the last."""
+    """Write the policy for the next best first action to ``trial``; False after the last.
+
+    Where less than half of a sequence is known, there is no policy to speak of.
+    """
     mind = borrowed(mind)
     at, tree, home = mind.at[0], mind.tree, mind.homes.home
     if at.offered == 0:
         solve(mind, ROUGHLY)
-    if at.offered == CANDIDATES or calls >= at.limit:
-        return False
-    node = ranked_child(mind, at.offered)
-    if node == NOBODY:
-        return False
-    at.offered += 1
-    action = 0
-    for t in range(len(mind.trial)):  # the last known action is repeated
-        if node != NOBODY:
-            action = int(tree.action[node])
-            node = int(mind.choice[home[node]])
-        mind.trial[t] = action
-    return True
+    while at.offered < CANDIDATES and calls < at.limit:
+        node = ranked_child(mind, at.offered)
+        if node == NOBODY:
+            return False
+        at.offered += 1
+        action, known = 0, 0
+        for t in range(len(mind.trial)):  # the last known action is repeated
+            if node != NOBODY:
+                known = len(mind.trial) if is_over(mind, node) else t + 1
+                action = int(tree.action[node])
+                node = int(mind.choice[home[node]])
+            mind.trial[t] = action
+        if 2 * known >= len(mind.trial):
+            return True
+    return False
 
 
 @jit
@@ -55,7 +60,9 @@ def ranked_child(mind: Mind, number: int) -> int:
         child = int(mind.first[at.root])
         while child != NOBODY:
             if tree.pulls[child] > 0:
-                value = tree.reward[child] + at.discount * tree.value[home[child]]
+                value = believed(mind, child)
+                if not is_over(mind, child):
+                    value += at.discount * tree.value[home[child]]
                 after = value < last_value or (value == last_value and child < last)
                 if after and (value > best_value or (value == best_value and child > best)):
                     best, best_value = child, value

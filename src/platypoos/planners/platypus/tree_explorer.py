@@ -62,7 +62,7 @@ def next_request(mind: Mind, calls: int) -> int:
             begin_round(mind)
         elif at.cut == 0:
             spread(mind)
-        last = at.depth >= min(size_of(mind), DEEPER * len(mind.trial))
+        last = at.depth > size_of(mind) or at.depth >= DEEPER * len(mind.trial)
         if at.cut == 1 or last or at.entries == at.layer:
             end_round(mind)
             if at.opened == 1:
@@ -100,7 +100,7 @@ def spread(mind: Mind) -> None:
     """
     at, tree, home = mind.at[0], mind.tree, mind.homes.home
     start = at.entries
-    weight = at.discount**at.depth
+    weight = at.discount ** float(at.depth)
     for i in range(at.picked):
         entry = mind.picked[i]
         child = int(mind.first[home[mind.entry_node[entry]]])
@@ -151,16 +151,16 @@ def pick(mind: Mind, calls: int) -> int:
         return open_entry(mind, 0, times, left, 0)[0]
     rank_layer(mind)
     waiting = at.entries - at.layer
-    most = 0
     h_max = size_of(mind)
+    most = 0
     if at.wide == 0:
-        while h << (most + 1) <= h_max:
+        while 2 << most <= h_max:
             most += 1
     weight = at.discount ** (2.0 * h)
     before = at.discount ** (2.0 * (h - 1))
     for p in range(most, -1, -1):
-        quota = h_max // (h << p)
         times = 1 if at.wide == 1 else evaluations(PLATYPOOS, h, p, weight)
+        quota = h_max // (h * times)
         needed = 1
         if h > 1 and at.wide == 0:
             needed = evaluations(PLATYPOOS, h - 1, p, before)
@@ -234,6 +234,7 @@ def open_entry(mind: Mind, entry: int, times: int, left: int, count: int) -> tup
         at.opened = 1
         mind.nodes[count] = child
         mind.repeats[count] = missing
+        at.tree_calls += missing * cost
         left -= missing * cost
         count += 1
     mind.seen_in[state] = at.round_number
@@ -253,6 +254,8 @@ def best_leaf(mind: Mind) -> bool:
     entry = BEFORE
     if at.layer >= 0:
         for i in range(at.layer, at.entries):
+            if is_over(mind, mind.entry_node[i]):
+                continue
             if entry == BEFORE or mind.entry_value[i] > mind.entry_value[entry]:
                 entry = i
         at.layer = BEFORE

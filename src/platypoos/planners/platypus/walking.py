@@ -125,41 +125,37 @@ def weigh(mind: Mind) -> None:
     """Compare a sequence that was walked with the best one that begins alike, and keep one.
 
     Of equal ones the one with the better outlook is kept, then the new one, unless it ends the
-    episode and the other does not, or earlier. One that was not walked to its end is kept only where there is none.
+    episode and the other does not, or earlier. One that was not walked
+    to its end is not kept.
     """
     mind = borrowed(mind)
     at = mind.at[0]
     at.idle = at.idle + 1 if mind.tree.size[0] == at.known else 0
     steps = at.steps
-    if steps == 0:
+    if steps == 0 or at.whole == 0:
         return
     first = int(mind.trial[0])
     rival = mind.value[first]
-    if at.whole == 0:
-        if rival > -np.inf or at.leader != BEFORE:
+    value = value_of(mind, mind.trial, steps)
+    if rival > -np.inf:
+        rival = value_of(mind, mind.sequences[first], mind.steps[first])
+        mind.value[first] = rival
+        if value < rival:
             return
-        mind.value[first] = -np.inf  # to be replaced by any other
-    else:
-        value = value_of(mind, mind.trial, steps)
-        if rival > -np.inf:
-            rival = value_of(mind, mind.sequences[first], mind.steps[first])
-            mind.value[first] = rival
-            if value < rival:
+        if value == rival:
+            rest = outlook(mind, mind.sequences[first], mind.steps[first])
+            mind.outlook[first] = rest
+            if outlook(mind, mind.trial, steps) < rest:
                 return
-            if value == rival:
-                rest = outlook(mind, mind.sequences[first], mind.steps[first])
-                mind.outlook[first] = rest
-                if outlook(mind, mind.trial, steps) < rest:
-                    return
-                if at.ended == 1 and steps < mind.steps[first]:
-                    return
-        if at.leader != BEFORE and value > mind.value[at.leader]:
-            if at.phase == TREE:
-                at.tree_wins += 1
-            else:
-                at.sequence_wins += 1
-        mind.value[first] = value
-        mind.outlook[first] = outlook(mind, mind.trial, steps)
+            if at.ended == 1 and steps < mind.steps[first]:
+                return
+    if at.leader != BEFORE and value > mind.value[at.leader]:
+        if at.phase == TREE:
+            at.tree_wins += 1
+        else:
+            at.sequence_wins += 1
+    mind.value[first] = value
+    mind.outlook[first] = outlook(mind, mind.trial, steps)
     for t in range(len(mind.trial)):
         mind.sequences[first, t] = mind.trial[t]
     mind.steps[first] = steps
