@@ -16,6 +16,7 @@ from platypus_textbook_knowledge import (
     Candidate,
     Mind,
     State,
+    believed,
     outlook,
     solve,
     take_samples,
@@ -112,7 +113,7 @@ def run_round(mind, h_max, end, *, wide):
     """
     layer, depth, entries, best_end = {mind.root: (0.0, [])}, 0, 1, (-math.inf, [])
     complete, opened, calls = True, [], mind.calls
-    while complete and layer and (depth == 0 or depth < min(h_max, DEEPER * mind.length)):
+    while complete and layer and depth <= h_max and depth < DEEPER * mind.length:
         chosen, complete = open_layer(mind, layer, h_max, depth, end, wide=wide)
         opened += chosen
         if not complete:
@@ -136,7 +137,8 @@ def run_round(mind, h_max, end, *, wide):
                 layer[place] = entry
     mind.rounds.append((h_max, wide, complete, [state.state for state in opened]))
     learned = mind.calls > calls
-    best = max(layer.values(), key=lambda entry: entry[0], default=(0.0, []))
+    going_on = [entry for place, entry in layer.items() if isinstance(place, State)]
+    best = max(going_on, key=lambda entry: entry[0], default=(0.0, []))
     for _, path in (best, best_end):
         if learned and path:
             follow(mind, [tried.action for tried in path], "tree")
@@ -147,7 +149,7 @@ def open_layer(mind, layer, h_max, h, end, *, wide):
     """Choose the best states of a layer, and sample all actions there.
 
     A wide round opens the h_max//h best ones, with one sample of each action. Others open
-    h_max//(h·2^p) with c(h, p) samples, for every p, of those whose last action had enough.
+    h_max//(h·c(h, p)) with c(h, p) samples, for every p, of those whose last action had enough.
     Returns what was opened, and whether the calls sufficed.
     """
 
@@ -157,8 +159,8 @@ def open_layer(mind, layer, h_max, h, end, *, wide):
     if h == 0:
         rows = [(1, 1 if wide else h_max, 0)]  # states, samples, samples of the last action
     else:
-        indices = [0] if wide else range((h_max // h).bit_length() - 1, -1, -1)
-        rows = [(h_max // (h << p), c(h, p), c(h - 1, p)) for p in indices]
+        indices = [0] if wide else range(h_max.bit_length() - 1, -1, -1)
+        rows = [(h_max // (h * c(h, p)), c(h, p), c(h - 1, p)) for p in indices]
     waiting = [place for place in layer if isinstance(place, State)]
     waiting.sort(key=lambda s: (layer[s][0], ticket(mind.seed, s.number)), reverse=True)
     chosen, request, left = [], {}, end - mind.calls
@@ -177,6 +179,7 @@ def open_layer(mind, layer, h_max, h, end, *, wide):
                 if missing > 0:
                     request[try_action(mind, state, action)] = missing
                     left -= missing
+    mind.tree_calls += sum(request.values())
     take_samples(mind, request)
     return chosen, enough
 
@@ -206,19 +209,24 @@ def explore_sequences(mind, end):
 
 
 def propose_policies(mind):
-    """Try what the best policy in all that is known would do, after the best first actions."""
+    """Try what the best policy in all that is known would do, after the best first actions.
+
+    Not where less than half of a sequence is known.
+    """
     solve(mind, ROUGHLY)
 
     def value(tried):
-        return tried.mean + mind.gamma * outlook([tried]), tried.number
+        return believed(mind, tried) + mind.gamma * outlook([tried]), tried.number
 
     for tried in sorted(mind.root.tried.values(), key=value, reverse=True)[:CANDIDATES]:
         if mind.calls < mind.budget:
-            actions = []
+            actions, ends = [], False
             while tried is not None and len(actions) < mind.length:
                 actions.append(tried.action)
+                ends = tried.after is None
                 tried = tried.after and tried.after.choice
-            follow(mind, actions, "sequences")
+            if ends or 2 * len(actions) >= mind.length:
+                follow(mind, actions, "sequences")
 
 
 def look_for_noise(mind, began, *, stuck):
@@ -302,7 +310,8 @@ def run_stage(mind, *, sequences):
     began, budget = mind.calls, mind.budget
     share = mind.wins["tree"] / (mind.wins["tree"] + mind.wins["sequences"])
     share = max(LEAST_SHARE, min(1.0 - LEAST_SHARE, share))
-    tree_end = min(budget, began + max(1, int(share * mind.stage)))
+    owed = LEAST_SHARE * (began + mind.stage) - mind.tree_calls
+    tree_end = min(budget, began + max(1, int(share * mind.stage), int(owed)))
     if mind.squares > 0.0:
         wide_end = min(budget, began + max(1, int(WIDE_SHARE * share * mind.stage)))
         explore_tree(mind, wide_end, wide=True)

@@ -76,7 +76,7 @@ class Mind:
         self.h_max = {True: 1, False: 1}  # of the next wide round, and of the next other one
         self.rounds = []  # (h_max, wide, complete, states that were opened)
         self.wins = {"tree": 1, "sequences": 1}
-        self.idle, self.looked, self.seen = 0, 0, -1
+        self.idle, self.looked, self.seen, self.tree_calls = 0, 0, -1, 0
 
     @property
     def variance(self):

@@ -51,6 +51,10 @@ def infinite(state, action, rng):
     return after, float("inf") if state % 101 == 7 else reward, ended
 
 
+BATCHES = pp.PlaTyPOOS(0.9)
+"""It makes all of its calls in the workers; Platypus walks in the process that plans."""
+
+
 def model(function, **more):
     return pp.FunctionModel(function, num_actions=3, initial_state=1, **more)
 
@@ -110,10 +114,9 @@ def test_every_call_is_counted_once(pools, access):
 def test_a_failing_model_loses_nothing(pools, access, function):
     CALLS.clear()
     with pytest.raises(pp.ModelError, match=r"seven|inf") as caught:
-        pp.plan(
-            model(function), budget=2_000, discount=0.9, seed=0, access=access,
-            executor=pools["three threads"],
-        )  # fmt: skip
+        BATCHES.plan(
+            model(function), budget=2_000, seed=0, access=access, executor=pools["three threads"]
+        )
     error = caught.value
     assert error.calls == CALLS["all"]
     assert error.state % 101 == 7
@@ -126,7 +129,7 @@ def test_a_failing_model_loses_nothing(pools, access, function):
 
 def test_the_traceback_of_a_worker_is_shown(pools):
     with pytest.raises(pp.ModelError, match="seven") as caught:
-        pp.plan(model(raises), budget=2_000, discount=0.9, seed=0, executor=pools["two processes"])
+        BATCHES.plan(model(raises), budget=2_000, seed=0, executor=pools["two processes"])
     assert 'raise ValueError("seven")' in str(caught.value.__cause__)
 
 
@@ -136,7 +139,7 @@ def test_a_worker_that_dies(access):
         ProcessPoolExecutor(2, mp_context=get_context("spawn")) as pool,
         pytest.raises(pp.WorkerError, match=r"a worker was lost with .* Make a new") as caught,
     ):
-        pp.plan(model(dies), budget=2_000, discount=0.9, seed=0, access=access, executor=pool)
+        BATCHES.plan(model(dies), budget=2_000, seed=0, access=access, executor=pool)
     error = caught.value
     assert error.calls <= 2_000
     assert 0 < error.tree.pulls[1 : error.tree.num_nodes].sum() < error.calls
@@ -149,7 +152,7 @@ def test_a_worker_that_hangs():
     pool = ThreadPoolExecutor(2)
     start = time.monotonic()
     with pytest.raises(pp.WorkerError, match=r"no answer within 0.5 s .* hangs") as caught:
-        pp.plan(model(hangs), budget=2_000, discount=0.9, seed=0, executor=pool, timeout=0.5)
+        BATCHES.plan(model(hangs), budget=2_000, seed=0, executor=pool, timeout=0.5)
     assert time.monotonic() - start < 4
     assert caught.value.calls <= 2_000
     assert caught.value.tree.num_nodes > 1

@@ -198,7 +198,7 @@ def test_killed_at_ten_random_moments(tmp_path):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["--planner", "platypus"], "unknown planner 'platypus'; did you mean 'platypoos'?"),
+        (["--planner", "platypos"], "unknown planner 'platypos'; did you mean 'platypoos'?"),
         (["--problem", "garnett"], "unknown problem 'garnett'; did you mean 'garnet'?"),
         (["--planner", "olop:reward_mx=1"], "did you mean 'reward_max'?"),
         (["--planner", "olop"], "it needs reward range, noise range"),
