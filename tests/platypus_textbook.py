@@ -81,7 +81,12 @@ def weigh(mind, new, finder):
 
 def ranked(mind, among):
     """First actions, the best candidate first."""
-    return sorted(among, key=lambda a: (mind.best[a].value, mind.best[a].outlook), reverse=True)
+
+    def key(action):
+        best = mind.best[action]
+        return best.value, best.outlook, ticket(mind.seed, action)
+
+    return sorted(among, key=key, reverse=True)
 
 
 def weigh_again(mind):
@@ -187,7 +192,9 @@ def open_layer(mind, layer, h_max, h, end, *, wide):
 def explore_sequences(mind, end):
     """Sequences of one action first; then stretches of the best one are changed."""
     while mind.calls < mind.budget:
-        if mind.seeds and (mind.leader is None or mind.calls < SEED_SHARE * mind.budget):
+        if mind.seeds and (
+            mind.leader is None or mind.calls < max(mind.actions, SEED_SHARE * mind.budget)
+        ):
             sequence = [mind.seeds.pop(0)]
         elif mind.leader is None or mind.calls >= end or mind.idle >= IDLE:
             return
@@ -220,13 +227,18 @@ def propose_policies(mind):
 
     for tried in sorted(mind.root.tried.values(), key=value, reverse=True)[:CANDIDATES]:
         if mind.calls < mind.budget:
-            actions, ends = [], False
-            while tried is not None and len(actions) < mind.length:
-                actions.append(tried.action)
-                ends = tried.after is None
-                tried = tried.after and tried.after.choice
-            if ends or 2 * len(actions) >= mind.length:
-                follow(mind, actions, "sequences")
+            path = policy(mind, tried)
+            if path[-1].after is None or 2 * len(path) >= mind.length:
+                follow(mind, [step.action for step in path], "sequences")
+
+
+def policy(mind, tried):
+    """The steps that the best policy takes after a first action, as far as they are known."""
+    path = []
+    while tried is not None and len(path) < mind.length:
+        path.append(tried)
+        tried = tried.after and tried.after.choice
+    return path
 
 
 def look_for_noise(mind, began, *, stuck):
@@ -299,6 +311,11 @@ def plan(step, initial_state, actions, *, discount, budget, seed, sequences=True
             run_stage(mind, sequences=sequences)
     if mind.closed:
         solve(mind, EXACTLY)
+        if mind.squares == 0.0:  # the best policy is the candidate of every first action
+            for action, tried in mind.root.tried.items():
+                path = policy(mind, tried)
+                sequence = [step.action for step in path]
+                mind.best[action] = Candidate(sequence, path, 0.0, 0.0)
         weigh_again(mind)
         if mind.squares == 0.0:
             mind.leader = ranked(mind, sorted(mind.best))[0]

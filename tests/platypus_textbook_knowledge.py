@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from platypoos.planners.platypus.tuning import AT_LEAST, NEGLIGIBLE, STAGES
+from platypoos.planners.platypus.tuning import AT_LEAST, NEGLIGIBLE, SEED_SHARE, STAGES
 from platypoos.tree import ticket
 
 
@@ -56,7 +56,8 @@ class Mind:
         self.length = 1  # of whole sequences
         if gamma > 0.0:
             steps = max(12.0, math.log(NEGLIGIBLE) / math.log(gamma))
-            self.length = int(max(1, min(budget // AT_LEAST, steps)))
+            most = min(budget // AT_LEAST, int(SEED_SHARE * budget) // actions)
+            self.length = int(max(1, min(most, steps)))
         self.span = 1.0 / (1.0 - gamma)  # what a reward of 1 at each step to come is worth
         self.power = (gamma ** np.arange(self.length + 1.0)).tolist()
         self.stage = max(2 * actions, budget // STAGES)  # calls

@@ -364,7 +364,9 @@ def test_reset_access_with_a_deadline():
         plan = platypus().plan(form, budget=None, deadline=0.2, seed=0, access="reset")
         assert plan.budget is None
         assert plan.calls > 2
-        stopped = pp.plan(form, planner=platypus(), stop=lambda calls: calls >= 500, access="reset")
+        stopped = pp.plan(
+            form, planner=platypus(), stop=lambda calls: calls >= 500, access="reset", seed=0
+        )
         assert 500 <= stopped.calls < 2_000
         assert stopped.action == 0
 

@@ -41,12 +41,10 @@ def regrets(planner, problem, budget, runs):
     ("kind", "states", "actions", "noise", "budget"),
     [
         # Nothing meets. Noise: standard deviations of the rewards.
-        ("random", 1 << 17, 8, 1.0, 100),
         ("random", 1 << 17, 4, 0.3, 3_000),
         ("smooth", 1 << 17, 8, 1.0, 1_000),
         # Some do, and close loops that are known for ever.
-        ("random", 400, 8, 0.0, 100),
-        ("random", 400, 8, 1.0, 100),
+        ("random", 400, 8, 0.0, 1_000),
     ],
 )
 def test_it_is_no_worse_than_the_published_planner(kind, states, actions, noise, budget):

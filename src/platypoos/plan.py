@@ -54,8 +54,7 @@ class Plan:
     """Whether more calls are unlikely to change the action.
 
     The last three times that it was decided, each with new samples, the action was the same, and
-    its lead is more than three standard errors and all that was out of sight; or there is nothing
-    left to learn.
+    its lead is more than four standard errors and what states out of sight may change.
     None if the planner cannot tell.
     """
     horizon: int | None = field(default=None, repr=False)

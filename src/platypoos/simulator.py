@@ -266,12 +266,11 @@ class Simulator(ABC):
     def steps_from(self, node: int, actions: list[int]) -> Iterator[tuple[Any, float, bool]]:
         """Take steps one after the other from the stored state of a node, until the end."""
         self._admit(len(actions))
-        self._streams.begin(1, len(actions))
-        self._streams.turn()
         state = self.states[node]
         try:
             for action in actions:
-                state, reward, ended = self._advance(state, action)
+                before = state
+                state, reward, ended = self._step_once(before, action)
                 yield state, reward, ended
                 if ended:
                     break
@@ -279,6 +278,17 @@ class Simulator(ABC):
                 self._watch.look_back(self.calls)
         except ModelError as error:
             raise self._kept(located(error)) from error.__cause__
+
+    def _step_once(self, state: Any, action: int) -> tuple[Any, float, bool]:
+        """One call of a walk, with a random stream of its own."""
+        self._streams.begin(1, 1)
+        self._streams.turn()
+        step = self._watch.guard(self._advance_guarded, self.calls, 1)
+        result: tuple[Any, float, bool] = step(state, action, self._streams.rng)
+        return result
+
+    def _advance_guarded(self, state: Any, action: int, _rng: Any) -> tuple[Any, float, bool]:
+        return self._advance(state, action)
 
     def _choose(self, state: Any, planned: int, mask: Mask | None, rolling_out: bool) -> int:
         """The action of a walk: the planned one if it is legal, or one by the policy."""

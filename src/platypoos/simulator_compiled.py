@@ -122,12 +122,15 @@ class CompiledSimulator:
 
     def keep(self, nodes: Nodes, tree: Tree) -> None:
         """Go on with a tree that has these nodes only, in this order."""
-        before = self.machine.states
-        states = np.empty((len(tree.parent) + 2, before.shape[1]), before.dtype)
-        states[: len(nodes)] = before[nodes]
+        before, path = self.machine.states, self.machine.path
+        if self.access is Access.RESET:
+            states, path = before, np.empty(len(tree.parent), np.int64)
+        else:
+            states = np.empty((len(tree.parent) + 2, before.shape[1]), before.dtype)
+            states[: len(nodes)] = before[nodes]
         self.tree = tree
         advice = kept(self.advice, nodes, len(tree.parent) + SPARE)
-        self.machine = self.machine._replace(states=states, **advice._asdict())
+        self.machine = self.machine._replace(states=states, path=path, **advice._asdict())
 
     def adopt(self, other: CompiledSimulator, nodes: Nodes) -> None:
         """Let the first nodes have the states of these nodes of another ledger, in this order."""

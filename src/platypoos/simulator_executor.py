@@ -149,7 +149,7 @@ class _Still:
 
 
 class ExecutorSimulator(FunctionSimulator):
-    """Spreads requests over an executor; walks that are chosen one by one are made here."""
+    """Spreads requests over an executor; walks along a path are made here."""
 
     def __init__(self, *args: Any, executor: Any, timeout: float | None) -> None:
         super().__init__(*args)
@@ -263,6 +263,17 @@ class ExecutorSimulator(FunctionSimulator):
         if self._arrived:
             return self._arrived.popleft()
         return super()._advance(state, action)
+
+    def _step_once(self, state: Any, action: int) -> tuple[Any, float, bool]:
+        """One call of a walk, made by a worker: a model that kills its process must not kill us."""
+        self._streams.begin(1, 1)
+        results, lost = self._spread([state], [Unit(0, (action,), True)])
+        self.calls += 1 + lost
+        answer = results[0][0]
+        if isinstance(answer, Failure):
+            answer.error.__cause__ = WorkerTraceback(answer.trace)
+            raise answer.error
+        return answer  # type: ignore[return-value]
 
     def _spread(self, states: list[Any], units: list[Unit]) -> tuple[list[list[Step]], int]:
         """The results of all units, in order; and how many calls were lost with their worker."""

@@ -34,7 +34,6 @@ from platypoos.simulator import calls_made
 from platypoos.simulator_compiled import patient_driver
 
 
-
 @patient_driver(PATIENCE)
 def think(sim: Any, mind: Mind) -> bool:
     """Plan on; True when it is finished, False if it is interrupted and can go on."""
@@ -97,7 +96,8 @@ def advance(mind: Mind, calls: int) -> int:
     if at.phase == JURY or at.phase == LOOK:
         at.agreed = at.agreed + 1 if at.leader == at.last_leader else 0
         at.last_leader = at.leader
-    if at.last == 1 or calls >= at.limit or (at.stops == 1 and is_sure(mind)):
+        at.sure = at.stops == 1 and is_sure(mind)
+    if at.last == 1 or calls >= at.limit or at.sure == 1:
         at.phase = FINISHED
     elif at.phase == TREE:
         at.phase = SEQUENCES

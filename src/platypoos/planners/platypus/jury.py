@@ -21,7 +21,7 @@ from platypoos.planners.platypus.knowledge import (
     variance,
 )
 from platypoos.planners.platypus.mind import BEFORE, Mind
-from platypoos.planners.platypus.policies import propose_policies
+from platypoos.planners.platypus.policies import propose_policies, take_policies
 from platypoos.planners.platypus.tuning import LOOK_SHARE
 from platypoos.planners.platypus.walking import is_better, lead
 from platypoos.simulator import calls_made
@@ -29,8 +29,8 @@ from platypoos.simulator import calls_made
 ALL = -1
 SURE = 4.0
 """Standard errors by which the best action must lead to be called sure."""
-LOOKED = 64
-"""Samples that must have been taken again before a problem is believed to have no noise."""
+AGAIN = 3
+"""Times that every action must have been sampled again before it is believed to have no noise."""
 
 
 @part
@@ -214,7 +214,7 @@ def is_sure(mind: Mind) -> bool:
     """Whether more calls are unlikely to change the decision.
 
     The last stages agree; all first actions have a candidate; the lead is larger than what noise
-    and states out of sight might change; and noise has been looked for.
+    and states out of sight might change; and if no noise was seen, every action was sampled again and again.
     """
     mind = borrowed(mind)
     at, tree = mind.at[0], mind.tree
@@ -230,8 +230,12 @@ def is_sure(mind: Mind) -> bool:
         return False
     if rival == BEFORE:
         return True
-    if variance(mind) == 0.0 and at.degrees < min(tree.size[0] - 1, LOOKED):
+    if variance(mind) == 0.0 and at.looked < AGAIN * (tree.size[0] - 1):
         return False
+    if at.has_gap == 1:  # fresh samples, which nothing was chosen by, must not speak against it
+        gap = at.gap if at.ahead == at.leader else -at.gap
+        if gap < 2.0 * math.sqrt(at.gap_variance):
+            return False
     lead_now = mind.value[at.leader] - mind.value[rival]
     add_weights(mind, at.leader, 1.0)
     add_weights(mind, rival, -1.0)
@@ -254,11 +258,13 @@ def assess(mind: Mind) -> tuple[bool, bool, float, float]:
     at = mind.at[0]
     if at.closed == 1:
         solve(mind, EXACTLY)
+        if variance(mind) == 0.0:
+            take_policies(mind)
         appraise(mind)
         if variance(mind) == 0.0:
             lead(mind)
     gap = at.gap if at.ahead == at.leader else -at.gap
-    return is_sure(mind), at.has_gap == 1, gap, math.sqrt(at.gap_variance)
+    return at.sure == 1 or is_sure(mind), at.has_gap == 1, gap, math.sqrt(at.gap_variance)
 
 
 @jit

@@ -168,6 +168,8 @@ def take_moments(mind: Mind) -> None:
             mean += step / count
             squares += step * (tree.reward[node] - mean)
             less += noise / tree.pulls[node]
+    if count == 0:  # nothing was kept
+        return
     at.average, at.spread = mean, max(squares - less, 0.01 * squares) / count
 
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from platypoos._jit import borrowed, jit, part
 from platypoos.planners.platypus.knowledge import ROUGHLY, believed, is_over, solve
-from platypoos.planners.platypus.mind import NOBODY, Mind
+from platypoos.planners.platypus.mind import NOBODY, Ints, Mind
 from platypoos.planners.platypus.tuning import CANDIDATES
 from platypoos.planners.platypus.walking import follow
 from platypoos.simulator import calls_made, is_due
@@ -30,7 +30,7 @@ def next_policy(mind: Mind, calls: int) -> bool:
     Where less than half of a sequence is known, there is no policy to speak of.
     """
     mind = borrowed(mind)
-    at, tree, home = mind.at[0], mind.tree, mind.homes.home
+    at = mind.at[0]
     if at.offered == 0:
         solve(mind, ROUGHLY)
     while at.offered < CANDIDATES and calls < at.limit:
@@ -38,16 +38,45 @@ def next_policy(mind: Mind, calls: int) -> bool:
         if node == NOBODY:
             return False
         at.offered += 1
-        action, known = 0, 0
-        for t in range(len(mind.trial)):  # the last known action is repeated
-            if node != NOBODY:
-                known = len(mind.trial) if is_over(mind, node) else t + 1
-                action = int(tree.action[node])
-                node = int(mind.choice[home[node]])
-            mind.trial[t] = action
-        if 2 * known >= len(mind.trial):
+        if 2 * write_policy(mind, node, mind.trial) >= len(mind.trial):
             return True
     return False
+
+
+@jit
+def take_policies(mind: Mind) -> None:
+    """Let the best policy be the candidate of every first action, where nothing is unknown."""
+    tree = mind.tree
+    node = int(mind.first[mind.at[0].root])
+    while node != NOBODY:
+        first = int(tree.action[node])
+        mind.value[first] = 0.0
+        write_policy(mind, node, mind.sequences[first])
+        mind.steps[first] = 0
+        step = node
+        while True:
+            mind.steps[first] += 1
+            if is_over(mind, step) or mind.steps[first] == len(mind.trial):
+                break
+            step = int(mind.choice[mind.homes.home[step]])
+        node = int(mind.sibling[node])
+
+
+@jit
+def write_policy(mind: Mind, node: int, sequence: Ints) -> int:
+    """What the best policy does after a first action; returns how many steps are known.
+
+    The last known action is repeated.
+    """
+    tree, home = mind.tree, mind.homes.home
+    action, known = 0, 0
+    for t in range(len(sequence)):
+        if node != NOBODY:
+            known = len(sequence) if is_over(mind, node) else t + 1
+            action = int(tree.action[node])
+            node = int(mind.choice[home[node]])
+        sequence[t] = action
+    return known
 
 
 @jit

@@ -51,7 +51,7 @@ def propose(mind: Mind, calls: int) -> bool:
     """
     at = mind.at[0]
     length, actions = len(mind.trial), len(mind.value)
-    early = calls - at.began < SEED_SHARE * (at.limit - at.began)
+    early = calls - at.began < max(actions, SEED_SHARE * (at.limit - at.began))
     ends = at.leader != BEFORE and mind.steps[at.leader] < length
     if at.leader == BEFORE or (at.tried < actions and early and (at.kept == 0 or ends)):
         if calls >= at.limit or at.tried >= actions:

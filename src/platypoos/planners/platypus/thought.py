@@ -28,10 +28,10 @@ from platypoos.planners.platypus.mind import (
     Ints,
     Mind,
 )
-from platypoos.planners.platypus.tuning import AT_LEAST, NEGLIGIBLE, STAGES
+from platypoos.planners.platypus.tuning import AT_LEAST, NEGLIGIBLE, SEED_SHARE, STAGES
 from platypoos.simulator import never
 from platypoos.simulator_compiled import CompiledSimulator
-from platypoos.tree import ROOT, Tree, copy_nodes, make_tree, set_node, set_root
+from platypoos.tree import ROOT, TERMINAL, Tree, copy_nodes, make_tree, set_node, set_root
 
 FIRST_STAY, LONG_STAY = 64, 20_000
 """Compiled code is left after so many calls at first, to look at the clock or for Ctrl-C; the
@@ -74,17 +74,15 @@ class Decision(NamedTuple):
     """What an unseen step is taken to bring."""
 
 
-def whole_length(discount: float, budget: int, horizon: int | None) -> int:
-    """How long sequences are.
-
-    >>> whole_length(0.95, 1_000, None), whole_length(0.95, 100, None), whole_length(0.0, 9, 3)
-    (31, 25, 1)
-    """
+def whole_length(task: Task, discount: float, *, fresh: bool) -> int:
+    """How long sequences are. In a fresh plan, those of one action must be tried for all actions."""
     if discount == 0.0:
         return 1
     steps = math.inf if discount == 1.0 else math.log(NEGLIGIBLE) / math.log(discount)
-    length = int(max(1, min(budget // AT_LEAST, max(12.0, steps))))
-    return length if horizon is None else min(length, horizon)
+    most = task.budget // AT_LEAST
+    if fresh:
+        most = min(most, int(SEED_SHARE * task.budget) // task.num_actions)
+    return task.within_horizon(int(max(1, min(most, max(12.0, steps)))))
 
 
 class Thought:
@@ -98,7 +96,7 @@ class Thought:
         self.sim: Ledger = task.ledger(tree)
         if not isinstance(self.sim, CompiledSimulator) and task.access is Access.RESTORE:
             self.sim.key = key_of(task.model, task.state)
-        self.mind = self._arrays(tree, task.budget)
+        self.mind = self._arrays(tree, fresh=True)
         at = self.mind.at[0]
         at.over_at = NO_HORIZON if task.horizon is None else task.horizon
         at.tree_wins = at.sequence_wins = at.h_max = at.h_wide = 1
@@ -122,11 +120,13 @@ class Thought:
         tree.value[:size] = old.tree.value[old_home]
         sim.keep(old_home, tree)
         self.task = task
-        self.mind = self._arrays(tree, task.budget)
+        self.mind = self._arrays(tree, fresh=len(kept) == 0)
         self.mind.homes.home[:size] = homes
         _link_children(self.mind)
         if self.compiled:
-            self._settle(np.flatnonzero(homes == np.arange(size)))
+            own = np.flatnonzero(homes == np.arange(size))
+            over = (tree.flags[own] & TERMINAL != 0) | (tree.depth[own] >= old.at[0].over_at)
+            self._settle(own[~over | (own == ROOT)])  # an end is a state of its own
         elif sim.key is not None:  # type: ignore[union-attr]
             number = np.full(old.tree.num_nodes, -1)
             number[old_home[::-1]] = homes[::-1]
@@ -139,13 +139,13 @@ class Thought:
         sim.allow(task.budget)
         self._begin(task, kept)
 
-    def _arrays(self, tree: Tree, budget: int) -> Mind:
-        """Room for as many nodes as the tree has, and for a plan with a budget."""
+    def _arrays(self, tree: Tree, *, fresh: bool) -> Mind:
+        """Room for as many nodes as the tree has, and for a plan."""
         task, nodes = self.task, len(tree.parent)
         actions = task.num_actions
-        length = whole_length(self.discount, budget, task.horizon)
+        length = whole_length(task, self.discount, fresh=fresh)
         entries = max(1024, nodes // 2) + actions
-        request = max(self._stage(budget), actions * length) + 2 * actions
+        request = max(self._stage(task.budget), actions * length) + 2 * actions
         links = np.empty((6, nodes), np.int32)
         timed = tree.depth if task.horizon is not None else None
         mind = Mind(

@@ -19,7 +19,7 @@ from platypoos.planners.platypus.knowledge import (
 )
 from platypoos.planners.platypus.mind import BEFORE, NOBODY, TREE, Mind
 from platypoos.simulator import calls_made, play
-from platypoos.tree import TERMINAL
+from platypoos.tree import ticket
 
 
 @part
@@ -176,7 +176,9 @@ def lead(mind: Mind) -> None:
 
 @inlined
 def is_better(mind: Mind, one: int, other: int) -> bool:
-    """Whether a candidate is better than another; of equal ones, the one with the outlook."""
+    """Whether a candidate is better than another; of equal ones, by the outlook, then by chance."""
     if mind.value[one] != mind.value[other]:
         return mind.value[one] > mind.value[other]
-    return mind.outlook[one] > mind.outlook[other]
+    if mind.outlook[one] != mind.outlook[other]:
+        return mind.outlook[one] > mind.outlook[other]
+    return ticket(mind.at[0].seed, one) > ticket(mind.at[0].seed, other)
