@@ -137,11 +137,11 @@ def test_the_traceback_of_a_worker_is_shown(pools):
 
 @pytest.mark.parametrize("access", ["restore", "reset"])
 def test_a_worker_that_dies(access):
+    planner = for_workers(access)
     with (
         ProcessPoolExecutor(2, mp_context=get_context("spawn")) as pool,
         pytest.raises(pp.WorkerError, match=r"a worker was lost with .* Make a new") as caught,
     ):
-        planner = for_workers(access)
         pp.plan(model(dies), budget=2_000, planner=planner, seed=0, access=access, executor=pool)
     error = caught.value
     assert error.calls <= 2_000

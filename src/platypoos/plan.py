@@ -21,8 +21,8 @@ class Plan:
     sequence is counted at the reward floor (the smallest mean reward seen, or where episodes end
     the smallest average along a sequence, unless the planner was told another), and at 0 after a
     terminal state. Platypus counts sequences of the same length and nothing after them, unless
-    all that can be reached is known; ``reward_floor`` is then what an unseen step is taken to bring.
-    Planners that average over walks (such as UCT) count nothing after their horizon.
+    all that can be reached is known; ``reward_floor`` is then what an unseen step is taken to
+    bring. Planners that average over walks (such as UCT) count nothing after their horizon.
     """
 
     action: int

@@ -6,7 +6,6 @@ from platypoos.planners.bai_mcts import BAIMCTS
 from platypoos.planners.base import Planner
 from platypoos.planners.brue import BRUE
 from platypoos.planners.cem import CEM
-from platypoos.planners.platypus.planner import Platypus
 from platypoos.planners.gumbel_mcts import GumbelMCTS
 from platypoos.planners.hoo import HOO
 from platypoos.planners.iw import IW
@@ -16,6 +15,7 @@ from platypoos.planners.one_step import OneStep
 from platypoos.planners.op_mdp import OPMDP
 from platypoos.planners.opd import OPD
 from platypoos.planners.platypoos import PlaTyPOOS
+from platypoos.planners.platypus.planner import Platypus
 from platypoos.planners.polynomial_uct import PolynomialUCT
 from platypoos.planners.random import Random
 from platypoos.planners.random_shooting import RandomShooting
@@ -43,11 +43,11 @@ __all__ = [
     "OPMDP",
     "SOO",
     "UCT",
-    "Platypus",
     "GumbelMCTS",
     "OneStep",
     "PlaTyPOOS",
     "Planner",
+    "Platypus",
     "PolynomialUCT",
     "Random",
     "RandomShooting",

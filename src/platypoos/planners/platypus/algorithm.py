@@ -78,7 +78,7 @@ def take_kept(mind: Mind) -> bool:
     first = at.kept == 1
     if first:
         at.kept = 2
-    return first
+    return first  # type: ignore[no-any-return]
 
 
 @part
@@ -93,7 +93,7 @@ def advance(mind: Mind, calls: int) -> int:
     """What comes next, and until how many calls."""
     mind = borrowed(mind)
     at = mind.at[0]
-    if at.phase == JURY or at.phase == LOOK:
+    if at.phase in (JURY, LOOK):
         at.agreed = at.agreed + 1 if at.leader == at.last_leader else 0
         at.last_leader = at.leader
         at.sure = at.stops == 1 and is_sure(mind)

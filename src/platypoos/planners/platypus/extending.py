@@ -26,7 +26,7 @@ def extend(sim: Any, mind: Mind, t: int) -> int:
     home = node = first
     ended = False
     try:
-        for state, reward, ended in sim.steps_from(here, actions):  # noqa: B007
+        for state, reward, ended in sim.steps_from(here, actions):
             sim.put(node, state)
             rewards.append(reward)
             if key is not None and not ended and len(rewards) < most:
@@ -86,7 +86,7 @@ def _extend_compiled(sim: Any, mind: Any, t: Any) -> Any:  # noqa: ARG001
         once = mind.repeats[:1]
         once[0] = 1
         while t < end:
-            child = add_child(mind, state, mind.trial[t])
+            child = add_child(mind, state, mind.trial[t])  # type: ignore[arg-type]
             one[0] = child
             if not evaluate(sim, mind.tree, one, once):
                 return -1

@@ -137,7 +137,7 @@ def halve(mind: Mind, count: int) -> bool:
     at.leader = mind.order[0]
     at.hearings = max(0, at.hearings - 1)
     at.offered = 0
-    return at.hearings > 0
+    return at.hearings > 0  # type: ignore[no-any-return]
 
 
 @jit
@@ -214,7 +214,8 @@ def is_sure(mind: Mind) -> bool:
     """Whether more calls are unlikely to change the decision.
 
     The last stages agree; all first actions have a candidate; the lead is larger than what noise
-    and states out of sight might change; and if no noise was seen, every action was sampled again and again.
+    and states out of sight might change; and if no noise was seen, every action was sampled again
+    and again.
     """
     mind = borrowed(mind)
     at, tree = mind.at[0], mind.tree

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from platypoos._jit import borrowed, inlined, jit
@@ -34,8 +32,8 @@ def span(mind: Mind, state: int) -> float:
     if gamma == 1.0:
         return float(max(left, 1))
     if left > 1000000:
-        return 1.0 / (1.0 - gamma)
-    return (1.0 - gamma ** max(left, 1)) / (1.0 - gamma)
+        return 1.0 / (1.0 - gamma)  # type: ignore[no-any-return]
+    return (1.0 - gamma ** max(left, 1)) / (1.0 - gamma)  # type: ignore[no-any-return]
 
 
 @inlined
@@ -78,7 +76,7 @@ def may(mind: Mind, home: int, action: int) -> bool:
 def is_over(mind: Mind, node: int) -> bool:
     """Whether the episode is over after a node."""
     tree = mind.tree
-    return tree.flags[node] & TERMINAL != 0 or tree.depth[node] >= mind.at[0].over_at
+    return tree.flags[node] & TERMINAL != 0 or tree.depth[node] >= mind.at[0].over_at  # type: ignore[no-any-return]
 
 
 @inlined
@@ -150,7 +148,7 @@ def believed(mind: Mind, node: int) -> float:
     if at.spread > 0.0:
         doubt = variance(mind) / tree.pulls[node]
         reward = at.average + (reward - at.average) * at.spread / (at.spread + doubt)
-    return reward
+    return reward  # type: ignore[no-any-return]
 
 
 @jit
@@ -253,7 +251,7 @@ def rest_after(mind: Mind, node: int, steps: int) -> float:
     if is_over(mind, node):
         return 0.0
     if len(mind.worth) > 0:
-        return mind.power[steps] * mind.worth[state]
+        return mind.power[steps] * mind.worth[state]  # type: ignore[no-any-return]
     return mind.power[steps] * mind.tree.value[state] if mind.at[0].closed == 1 else 0.0
 
 

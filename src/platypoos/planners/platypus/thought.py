@@ -75,7 +75,7 @@ class Decision(NamedTuple):
 
 
 def whole_length(task: Task, discount: float, *, fresh: bool) -> int:
-    """How long sequences are. In a fresh plan, those of one action must be tried for all actions."""
+    """How long sequences are. In a fresh plan, those of one action must be tried for all."""
     if discount == 0.0:
         return 1
     steps = math.inf if discount == 1.0 else math.log(NEGLIGIBLE) / math.log(discount)

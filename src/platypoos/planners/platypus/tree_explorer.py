@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
 from platypoos._jit import borrowed, inlined, jit, part
 from platypoos.planners.platypus.asking import ask
 from platypoos.planners.platypus.knowledge import (
@@ -76,7 +74,7 @@ def next_request(mind: Mind, calls: int) -> int:
 def size_of(mind: Mind) -> int:
     """h_max of the present round."""
     at = mind.at[0]
-    return at.h_wide if at.wide == 1 else at.h_max
+    return at.h_wide if at.wide == 1 else at.h_max  # type: ignore[no-any-return]
 
 
 @jit
@@ -205,9 +203,9 @@ def comes_before(mind: Mind, one: int, other: int) -> bool:
     """Whether an entry is better than another."""
     mine, others = mind.entry_value[one], mind.entry_value[other]
     if mine != others:
-        return mine > others
+        return mine > others  # type: ignore[no-any-return]
     seed, home = mind.at[0].seed, mind.homes.home
-    return ticket(seed, home[mind.entry_node[one]]) > ticket(seed, home[mind.entry_node[other]])
+    return ticket(seed, home[mind.entry_node[one]]) > ticket(seed, home[mind.entry_node[other]])  # type: ignore[return-value]
 
 
 @jit
@@ -281,10 +279,10 @@ def best_leaf(mind: Mind) -> bool:
 
 @jit
 def end_round(mind: Mind) -> None:
-    """A round that was not cut short is followed by a larger one, by a quarter; or twice as large
-    if all of it was known.
+    """A round that was not cut short is followed by a larger one.
 
-    If there was nothing to ask for, and it was cut short or looked at all states, none will.
+    It is larger by a quarter, or twice as large if all of it was known. If there was nothing to
+    ask for, and it was cut short or looked at all states, none will find more.
     """
     at, size = mind.at[0], mind.tree.size[0]
     if at.opened == 0 and (at.cut == 1 or size_of(mind) > size * DEEPER * len(mind.trial)):

@@ -66,7 +66,7 @@ def begin_walk(mind: Mind, calls: int) -> int:
         if child == NOBODY:
             child = add_child(mind, state, mind.trial[t])
         mind.path[t] = state = child
-    return length
+    return length  # type: ignore[no-any-return]
 
 
 @jit
@@ -178,7 +178,7 @@ def lead(mind: Mind) -> None:
 def is_better(mind: Mind, one: int, other: int) -> bool:
     """Whether a candidate is better than another; of equal ones, by the outlook, then by chance."""
     if mind.value[one] != mind.value[other]:
-        return mind.value[one] > mind.value[other]
+        return mind.value[one] > mind.value[other]  # type: ignore[no-any-return]
     if mind.outlook[one] != mind.outlook[other]:
-        return mind.outlook[one] > mind.outlook[other]
-    return ticket(mind.at[0].seed, one) > ticket(mind.at[0].seed, other)
+        return mind.outlook[one] > mind.outlook[other]  # type: ignore[no-any-return]
+    return ticket(mind.at[0].seed, one) > ticket(mind.at[0].seed, other)  # type: ignore[return-value]
