@@ -84,7 +84,7 @@ def test_enough_is_rarely_said_of_a_wrong_action():
         plans = [planner.plan(model, budget=budget, seed=seed) for seed in range(100)]
         said.append(sum(plan.enough for plan in plans))
         wrong += sum(plan.enough and values[plan.action] < values.max() - 1e-9 for plan in plans)
-    assert said[0] > 75
+    assert said[0] > 25
     assert wrong <= 1
 
 

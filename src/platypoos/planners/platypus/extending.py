@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from platypoos._jit import borrowed, fast, jit, overload
+from platypoos.errors import ModelError
 from platypoos.meeting import find_home, settle
 from platypoos.planners.platypus.knowledge import add_child, is_over
 from platypoos.planners.platypus.mind import PATIENCE, Mind
@@ -19,27 +20,34 @@ def extend(sim: Any, mind: Mind, t: int) -> int:
 
     Returns the first step that was not taken; −1 only if the model failed, in compiled code.
     """
-    here, depth, first, most = _spot(mind, sim.calls)
+    here, depth, first, left, steps_left = _spot(mind, sim.calls)
+    most = min(left, steps_left)
     masked, timed, key = len(mind.legal) > 0, len(mind.homes.depth) > 0, sim.key
     actions = mind.trial[t : t + (1 if masked else most)].tolist()
     rewards: list[float] = []
     home = node = first
     ended = False
+    failure: ModelError | None = None
     try:
         for state, reward, ended in sim.steps_from(here, actions):
             sim.put(node, state)
             rewards.append(reward)
-            if key is not None and not ended and len(rewards) < most:
+            if key is not None and not ended and len(rewards) < steps_left:
                 home = find_home(sim, node, state, depth + len(rewards) if timed else None)
                 if home != node:
                     break
             node += 1
             home = node
+    except ModelError as error:
+        failure = error
+        raise
     finally:
         got = len(rewards)
         if got:
             mind.samples[:got] = rewards
             _grow(mind, t, got, home if home < node else -1, ended)
+        if failure is not None:
+            failure.tree = sim.tree.trimmed()  # with the steps that went well
     if len(mind.worth):
         sim.appraise(mind.tree, mind.path[t : t + got])
     if masked and got and not is_over(mind, int(mind.path[t + got - 1])):
@@ -48,11 +56,11 @@ def extend(sim: Any, mind: Mind, t: int) -> int:
 
 
 @jit
-def spot(mind: Mind, calls: int) -> tuple[int, int, int, int]:
-    """Where a walk goes on: its state, the depth of that, the next node, and the most steps."""
+def spot(mind: Mind, calls: int) -> tuple[int, int, int, int, int]:
+    """Where a walk goes on: its state, the depth of that, the next node; calls and steps left."""
     at, tree = mind.at[0], mind.tree
     depth = int(tree.depth[at.here])
-    return at.here, depth, tree.size[0], min(at.limit - calls, at.over_at - depth)
+    return at.here, depth, tree.size[0], at.limit - calls, at.over_at - depth
 
 
 @jit

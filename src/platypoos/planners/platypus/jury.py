@@ -84,6 +84,8 @@ def call_up(mind: Mind, action: int, calls: int, count: int) -> int:
     state, total, start = int(at.root), 0.0, count
     if mind.reset:  # whole plays, or one of the first steps
         steps = min(steps, calls)
+    if steps == 0:
+        return count
     for t in range(steps):
         child = child_by(mind, state, sequence[t])
         if mind.share[child] == 0.0:
@@ -219,7 +221,7 @@ def is_sure(mind: Mind) -> bool:
     """
     mind = borrowed(mind)
     at, tree = mind.at[0], mind.tree
-    if at.leader == BEFORE or mind.reset:
+    if at.leader == BEFORE or mind.reset or at.degrees < AGAIN * (tree.size[0] - 1):
         return False
     rivals, rival = 0, BEFORE
     for action in range(len(mind.value)):

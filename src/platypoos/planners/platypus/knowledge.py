@@ -146,7 +146,7 @@ def believed(mind: Mind, node: int) -> float:
     at, tree = mind.at[0], mind.tree
     reward = tree.reward[node]
     if at.spread > 0.0:
-        doubt = variance(mind) / tree.pulls[node]
+        doubt = variance(mind) / max(1, tree.pulls[node])
         reward = at.average + (reward - at.average) * at.spread / (at.spread + doubt)
     return reward  # type: ignore[no-any-return]
 

@@ -123,11 +123,11 @@ class Thought:
         self.mind = self._arrays(tree, fresh=len(kept) == 0)
         self.mind.homes.home[:size] = homes
         _link_children(self.mind)
-        if self.compiled:
+        if self.compiled and not self.mind.reset:
             own = np.flatnonzero(homes == np.arange(size))
             over = (tree.flags[own] & TERMINAL != 0) | (tree.depth[own] >= old.at[0].over_at)
             self._settle(own[~over | (own == ROOT)])  # an end is a state of its own
-        elif sim.key is not None:  # type: ignore[union-attr]
+        elif not self.compiled and sim.key is not None:  # type: ignore[union-attr]
             number = np.full(old.tree.num_nodes, -1)
             number[old_home[::-1]] = homes[::-1]
             places = sim.homes.items()  # type: ignore[union-attr]

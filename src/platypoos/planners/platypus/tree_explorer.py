@@ -158,7 +158,7 @@ def pick(mind: Mind, calls: int) -> int:
     before = at.discount ** (2.0 * (h - 1))
     for p in range(most, -1, -1):
         times = 1 if at.wide == 1 else evaluations(PLATYPOOS, h, p, weight)
-        quota = h_max // (h * times)
+        quota = h_max // max(1, h * times)
         needed = 1
         if h > 1 and at.wide == 0:
             needed = evaluations(PLATYPOOS, h - 1, p, before)
