@@ -24,17 +24,18 @@ from platypus_textbook_knowledge import (
     value_of,
 )
 
-from platypoos.planners.platypus.sequence_explorer import IDLE
-from platypoos.planners.platypus.tree_explorer import DEEPER
 from platypoos.planners.platypus.tuning import (
     CANDIDATES,
+    DEEPER,
+    GROWTH,
     HEARING_SHARE,
+    IDLE,
     JURY_SHARE,
     LEAST_SHARE,
     LOOK_SHARE,
-    SEED_SHARE,
     WIDE_SHARE,
 )
+from platypoos.planners.sequence_search import SEED_SHARE
 from platypoos.tree import ticket
 
 ROUGHLY, EXACTLY = 1e-5, 1e-14
@@ -106,7 +107,7 @@ def explore_tree(mind, end, *, wide):
             mind.seen = len(mind.tried) if wide else mind.seen
             return True
         if complete:
-            mind.h_max[wide] += max(1, h_max // 4) if learned else h_max
+            mind.h_max[wide] += max(1, int(GROWTH * h_max)) if learned else h_max
     return False
 
 

@@ -8,7 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from platypoos.planners.platypus.tuning import AT_LEAST, NEGLIGIBLE, SEED_SHARE, STAGES
+from platypoos.planners.platypus.tuning import STAGES
+from platypoos.planners.sequence_search import SEED_SHARE
+from platypoos.planners.sequences import AT_LEAST, NEGLIGIBLE, SHORTEST
 from platypoos.tree import ticket
 
 
@@ -55,7 +57,7 @@ class Mind:
         self.step, self.actions, self.gamma, self.budget = step, actions, gamma, budget
         self.length = 1  # of whole sequences
         if gamma > 0.0:
-            steps = max(12.0, math.log(NEGLIGIBLE) / math.log(gamma))
+            steps = max(SHORTEST, math.log(NEGLIGIBLE) / math.log(gamma))
             most = min(budget // AT_LEAST, int(SEED_SHARE * budget) // actions)
             self.length = int(max(1, min(most, steps)))
         self.span = 1.0 / (1.0 - gamma)  # what a reward of 1 at each step to come is worth
@@ -72,6 +74,7 @@ class Mind:
         self.squares, self.degrees = 0.0, 0  # of differences between samples of the same action
         self.mean, self.spread = 0.0, 0.0  # of all rewards
         self.rate, self.closed = 0.0, False  # worth of an unknown step; whether there is none
+        self.solved = False  # whether it ever was
         self.best = {}  # first action: Candidate
         self.leader = None  # the first action of the best candidate
         self.h_max = {True: 1, False: 1}  # of the next wide round, and of the next other one
@@ -137,7 +140,9 @@ def take_moments(mind):
         mean += step / count
         squares += step * (tried.mean - mean)
         less += mind.variance / tried.samples
-    mind.mean, mind.spread = mean, max(squares - less, 0.01 * squares) / len(mind.tried)
+    mind.mean = mean
+    noisy = mind.variance > 0.0
+    mind.spread = max(squares - less, 0.01 * squares) / len(mind.tried) if noisy else 0.0
 
 
 def solve(mind, accuracy):
@@ -146,8 +151,11 @@ def solve(mind, accuracy):
     A state in which nothing was tried is worth, for each step to come, what the states with
     untried actions are worth on average (if there are none: what all states are worth).
     """
-    if mind.variance > 0.0:
-        take_moments(mind)
+    take_moments(mind)
+    if not mind.solved:  # the first time: from the mean of all rewards
+        mind.solved, mind.rate = True, mind.mean
+        for state in mind.states.values():
+            state.value = mind.rate * mind.span
     for sweep in range(8 + 100_000 // (len(mind.tried) + 1)):
         change, everyone, fronts = 0.0, [], []
         for state in reversed(mind.states.values()):

@@ -187,7 +187,7 @@ def test_three_forms_one_plan():
     seed=st.integers(0, 10**6),
     scale=st.sampled_from([0.25, 1.0, 8.0, 1024.0]),
     shift=st.sampled_from([-512.0, 0.0, 64.0]),
-    noise=st.just(0.0),  # with noise a mean may be rounded differently, and a near tie turn
+    noise=st.sampled_from([0.0, 0.5]),
 )
 def test_affine_rewards_give_the_same_plan(seed, scale, shift, noise):
     # Means and noise in steps of 2^-10, so that nothing is rounded differently.

@@ -269,8 +269,7 @@ class Simulator(ABC):
         state = self.states[node]
         try:
             for action in actions:
-                before = state
-                state, reward, ended = self._step_once(before, action)
+                state, reward, ended = self._step_once(state, action)
                 yield state, reward, ended
                 if ended:
                     break
@@ -283,12 +282,8 @@ class Simulator(ABC):
         """One call of a walk, with a random stream of its own."""
         self._streams.begin(1, 1)
         self._streams.turn()
-        step = self._watch.guard(self._advance_guarded, self.calls, 1)
-        result: tuple[Any, float, bool] = step(state, action, self._streams.rng)
-        return result
-
-    def _advance_guarded(self, state: Any, action: int, _rng: Any) -> tuple[Any, float, bool]:
-        return self._advance(state, action)
+        step = self._watch.guard(lambda s, a, _: self._advance(s, a), self.calls, 1)
+        return step(state, action, self._streams.rng)  # type: ignore[no-any-return]
 
     def _choose(self, state: Any, planned: int, mask: Mask | None, rolling_out: bool) -> int:
         """The action of a walk: the planned one if it is legal, or one by the policy."""

@@ -138,6 +138,14 @@ def set_node(tree: Tree, node: int, parent: int, action: int, depth: int, p_inde
 
 
 @inlined
+def draw_below(seed: int, number: int, end: int) -> int:
+    """The next random number from 0 to end − 1: the same in every form of a model."""
+    bits = ticket(seed + 1, number) >> np.uint64(32)
+    # Signed: compiled code would else mix it with signed numbers, and make floats of both.
+    return np.int64((bits * np.uint64(end)) >> np.uint64(32))  # type: ignore[return-value]
+
+
+@inlined
 def ticket(seed: int, node: int | np.uint64) -> np.uint64:
     """A random number that belongs to a node: the larger one wins a tie.
 

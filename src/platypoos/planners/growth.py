@@ -17,7 +17,7 @@ from platypoos.advice import UNASKED, count_legal, is_legal, legal_action
 from platypoos.discounting import spans
 from platypoos.plan import Plan
 from platypoos.planners.base import Ledger, Planner, Task
-from platypoos.tree import ROOT, TERMINAL, Tree, set_node, set_root, ticket
+from platypoos.tree import ROOT, TERMINAL, Tree, draw_below, set_node, set_root, ticket
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
@@ -86,9 +86,7 @@ def begin_opened(task: Task, longest: int) -> tuple[Ledger, Tree, Growth]:
 def random_below(growth: Growth, end: int) -> int:
     """A random number from 0 to end − 1."""
     growth.drawn[0] += 1
-    bits = ticket(growth.seed + 1, growth.drawn[0]) >> np.uint64(32)
-    # Signed: compiled code would else mix it with signed numbers, and make floats of both.
-    return np.int64((bits * np.uint64(end)) >> np.uint64(32))  # type: ignore[return-value]
+    return draw_below(growth.seed, growth.drawn[0], end)
 
 
 @inlined

@@ -50,7 +50,7 @@ def extend(sim: Any, mind: Mind, t: int) -> int:
             failure.tree = sim.tree.trimmed()  # with the steps that went well
     if len(mind.worth):
         sim.appraise(mind.tree, mind.path[t : t + got])
-    if masked and got and not is_over(mind, int(mind.path[t + got - 1])):
+    if masked and got and not ended and got < steps_left:
         ask_legal(sim, mind.path[t : t + got])
     return t + got
 

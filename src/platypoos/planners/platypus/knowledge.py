@@ -7,7 +7,7 @@ import numpy as np
 from platypoos._jit import borrowed, inlined, jit
 from platypoos.advice import UNASKED, count_legal, is_legal, legal_action
 from platypoos.planners.platypus.mind import NOBODY, Ints, Mind
-from platypoos.tree import TERMINAL, set_node, ticket
+from platypoos.tree import TERMINAL, draw_below, set_node
 
 LEAST_SWEEPS, MOST_VISITS = 8, 100_000
 """Solving takes so many sweeps over all states at most, and more if that is this many visits."""
@@ -81,11 +81,10 @@ def is_over(mind: Mind, node: int) -> bool:
 
 @inlined
 def random_below(mind: Mind, end: int) -> int:
-    """A random number from 0 to end − 1: a hash, the same for every form of a model."""
+    """A random number from 0 to end − 1."""
     at = mind.at[0]
     at.drawn += 1
-    bits = ticket(at.seed + 1, at.drawn) >> np.uint64(32)
-    return np.int64((bits * np.uint64(end)) >> np.uint64(32))  # type: ignore[return-value]
+    return draw_below(at.seed, at.drawn, end)
 
 
 @inlined
@@ -156,8 +155,6 @@ def take_moments(mind: Mind) -> None:
     """The mean of all rewards that are known, and how far they are spread, noise taken out."""
     at, tree = mind.at[0], mind.tree
     noise = variance(mind)
-    if noise == 0.0:
-        return
     count, mean, squares, less = 0, 0.0, 0.0, 0.0
     for node in range(1, tree.size[0]):
         if tree.pulls[node] > 0:
@@ -168,7 +165,8 @@ def take_moments(mind: Mind) -> None:
             less += noise / tree.pulls[node]
     if count == 0:  # nothing was kept
         return
-    at.average, at.spread = mean, max(squares - less, 0.01 * squares) / count
+    at.average = mean
+    at.spread = max(squares - less, 0.01 * squares) / count if noise > 0.0 else 0.0
 
 
 @jit
@@ -185,6 +183,13 @@ def solve(mind: Mind, accuracy: float) -> None:
     gamma = at.discount
     take_moments(mind)
     valued = len(mind.worth) > 0
+    if (
+        at.solved == 0 and size > 1
+    ):  # from the mean of all rewards: where one starts must not depend on zero
+        at.solved = 1
+        at.rate = at.average
+        for state in range(size):
+            tree.value[state] = at.rate * span(mind, state)
     rate = at.rate
     for sweep in range(LEAST_SWEEPS + MOST_VISITS // size):
         change, least, most = 0.0, np.inf, -np.inf

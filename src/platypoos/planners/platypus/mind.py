@@ -48,6 +48,7 @@ STANDING = np.dtype(
         # when all was last solved
         ("average", "f8"),  # of all rewards
         ("spread", "f8"),  # their variance, noise taken out; 0 if there is no noise
+        ("solved", "i8"),  # whether it ever was
         ("closed", "i8"),  # whether nothing was unknown
         ("rate", "f8"),  # what is unknown is worth, for each step to come
         # the tree explorer

@@ -38,7 +38,8 @@ def next_policy(mind: Mind, calls: int) -> bool:
         if node == NOBODY:
             return False
         at.offered += 1
-        if 2 * write_policy(mind, node, mind.trial) >= len(mind.trial):
+        known = write_policy(mind, node, mind.trial)
+        if 2 * known >= len(mind.trial) or at.ended == 1:
             return True
     return False
 
@@ -50,15 +51,8 @@ def take_policies(mind: Mind) -> None:
     node = int(mind.first[mind.at[0].root])
     while node != NOBODY:
         first = int(tree.action[node])
-        mind.value[first] = 0.0
-        write_policy(mind, node, mind.sequences[first])
-        mind.steps[first] = 0
-        step = node
-        while True:
-            mind.steps[first] += 1
-            if is_over(mind, step) or mind.steps[first] == len(mind.trial):
-                break
-            step = int(mind.choice[mind.homes.home[step]])
+        mind.value[first] = 0.0  # there is one; it is valued with the others
+        mind.steps[first] = write_policy(mind, node, mind.sequences[first])
         node = int(mind.sibling[node])
 
 
@@ -66,15 +60,20 @@ def take_policies(mind: Mind) -> None:
 def write_policy(mind: Mind, node: int, sequence: Ints) -> int:
     """What the best policy does after a first action; returns how many steps are known.
 
-    The last known action is repeated.
+    The last known action is repeated; ``ended`` tells whether the episode ends with it.
     """
     tree, home = mind.tree, mind.homes.home
     action, known = 0, 0
+    mind.at[0].ended = 0
     for t in range(len(sequence)):
         if node != NOBODY:
-            known = len(sequence) if is_over(mind, node) else t + 1
+            known = t + 1
             action = int(tree.action[node])
-            node = int(mind.choice[home[node]])
+            if is_over(mind, node):
+                mind.at[0].ended = 1
+                node = NOBODY
+            else:
+                node = int(mind.choice[home[node]])
         sequence[t] = action
     return known
 

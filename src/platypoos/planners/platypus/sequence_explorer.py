@@ -4,16 +4,15 @@ from __future__ import annotations
 
 from typing import Any
 
-from platypoos._jit import borrowed, inlined, jit, part
+from platypoos._jit import borrowed, jit, part
 from platypoos.planners.platypus.knowledge import random_below
 from platypoos.planners.platypus.mind import BEFORE, Mind
-from platypoos.planners.platypus.tuning import SEED_SHARE
+from platypoos.planners.platypus.tuning import IDLE
 from platypoos.planners.platypus.walking import begin_walk, walk_on, weigh
+from platypoos.planners.sequence_search import SEED_SHARE, scales
 from platypoos.simulator import calls_made, is_due
 
 NONE = -2
-IDLE = 16
-"""After so many sequences in a row that were known already there is nothing new to find."""
 
 
 @part
@@ -77,12 +76,3 @@ def propose(mind: Mind, calls: int) -> bool:
     for t in range(length):
         mind.trial[t] = action if start <= t < start + stretch else best[t]
     return True
-
-
-@inlined
-def scales(length: int) -> int:
-    """How many powers of two there are up to a length."""
-    count = 1
-    while (2 << (count - 1)) <= length:
-        count += 1
-    return count

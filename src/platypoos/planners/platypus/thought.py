@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import time
 from collections.abc import Callable
 from typing import Any, NamedTuple
@@ -28,7 +27,9 @@ from platypoos.planners.platypus.mind import (
     Ints,
     Mind,
 )
-from platypoos.planners.platypus.tuning import AT_LEAST, NEGLIGIBLE, SEED_SHARE, STAGES
+from platypoos.planners.platypus.tuning import STAGES
+from platypoos.planners.sequence_search import SEED_SHARE
+from platypoos.planners.sequences import whole_length
 from platypoos.simulator import never
 from platypoos.simulator_compiled import CompiledSimulator
 from platypoos.tree import ROOT, TERMINAL, Tree, copy_nodes, make_tree, set_node, set_root
@@ -45,6 +46,7 @@ CARRIED = (
     "tree_wins",
     "sequence_wins",
     "over_at",
+    "solved",
     "rate",
     "average",
     "spread",
@@ -74,15 +76,12 @@ class Decision(NamedTuple):
     """What an unseen step is taken to bring."""
 
 
-def whole_length(task: Task, discount: float, *, fresh: bool) -> int:
+def length_of(task: Task, discount: float, *, fresh: bool) -> int:
     """How long sequences are. In a fresh plan, those of one action must be tried for all."""
-    if discount == 0.0:
-        return 1
-    steps = math.inf if discount == 1.0 else math.log(NEGLIGIBLE) / math.log(discount)
-    most = task.budget // AT_LEAST
+    length = whole_length(discount, task.budget)
     if fresh:
-        most = min(most, int(SEED_SHARE * task.budget) // task.num_actions)
-    return task.within_horizon(int(max(1, min(most, max(12.0, steps)))))
+        length = min(length, max(1, int(SEED_SHARE * task.budget) // task.num_actions))
+    return task.within_horizon(length)
 
 
 class Thought:
@@ -143,7 +142,7 @@ class Thought:
         """Room for as many nodes as the tree has, and for a plan."""
         task, nodes = self.task, len(tree.parent)
         actions = task.num_actions
-        length = whole_length(task, self.discount, fresh=fresh)
+        length = length_of(task, self.discount, fresh=fresh)
         entries = max(1024, nodes // 2) + actions
         request = max(self._stage(task.budget), actions * length) + 2 * actions
         links = np.empty((6, nodes), np.int32)

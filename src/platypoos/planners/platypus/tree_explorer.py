@@ -14,14 +14,13 @@ from platypoos.planners.platypus.knowledge import (
     may,
 )
 from platypoos.planners.platypus.mind import BEFORE, NOBODY, Mind
+from platypoos.planners.platypus.tuning import DEEPER, GROWTH
 from platypoos.planners.platypus.walking import follow
 from platypoos.schedules import PLATYPOOS, evaluations
 from platypoos.simulator import calls_made, is_due
 from platypoos.tree import ticket
 
 ROUND_OVER, PIECE_OVER = -1, -2
-DEEPER = 4
-"""Rounds look so many times as far ahead as sequences are long, at most."""
 
 
 @part
@@ -291,7 +290,7 @@ def end_round(mind: Mind) -> None:
             at.seen = size
     elif at.cut == 0:
         larger = size_of(mind)
-        larger += max(1, larger // 4) if at.opened == 1 else larger
+        larger += max(1, int(GROWTH * larger)) if at.opened == 1 else larger
         if at.wide == 1:
             at.h_wide = larger
         else:

@@ -1,7 +1,7 @@
-"""The constants of the default planner: all of them, in one place.
+"""The constants that shape a plan of the default planner.
 
-How each was chosen, and the arena's score with half and with double of it, is in
-``docs/default-planner.md``.
+What each is worth is in ``docs/default-planner.md``. How long sequences are, and the share of the
+sequences of one action (``SEED_SHARE``), are those of ``SequenceSearch``.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ JURY_SHARE: Final = 0.25
 """With noise, the last hearings get this share of the budget."""
 LOOK_SHARE: Final = 0.06
 """As long as no noise was seen, this share of the calls looks for some."""
-SEED_SHARE: Final = 0.4
-"""Sequences of one action are tried first, within this share of the budget."""
-NEGLIGIBLE: Final = 0.2
-"""Sequences are so long that later rewards are discounted to this share, at least 12 steps…"""
-AT_LEAST: Final = 4
-"""…but no longer than what allows so many of them within the budget."""
 CANDIDATES: Final = 3
 """For so many first actions the best policy in what is known proposes a sequence."""
+IDLE: Final = 16
+"""After so many sequences in a row that were known already there is nothing new to find."""
+DEEPER: Final = 4
+"""Rounds of the tree explorer look at most so many times as far ahead as sequences are long."""
+GROWTH: Final = 0.25
+"""A round that has learned something is followed by one that is larger by this."""

@@ -125,8 +125,7 @@ def weigh(mind: Mind) -> None:
     """Compare a sequence that was walked with the best one that begins alike, and keep one.
 
     Of equal ones the one with the better outlook is kept, then the new one, unless it ends the
-    episode and the other does not, or earlier. One that was not walked
-    to its end is not kept.
+    episode and the other does not, or earlier. One that was cut short is not kept.
     """
     mind = borrowed(mind)
     at = mind.at[0]
