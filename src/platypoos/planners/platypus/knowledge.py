@@ -183,10 +183,8 @@ def solve(mind: Mind, accuracy: float) -> None:
     gamma = at.discount
     take_moments(mind)
     valued = len(mind.worth) > 0
-    if (
-        at.solved == 0 and size > 1
-    ):  # from the mean of all rewards: where one starts must not depend on zero
-        at.solved = 1
+    if at.solved == 0 and size > 1:
+        at.solved = 1  # from the mean of all rewards: where one starts must not depend on zero
         at.rate = at.average
         for state in range(size):
             tree.value[state] = at.rate * span(mind, state)

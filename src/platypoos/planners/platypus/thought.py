@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable
 from typing import Any, NamedTuple
@@ -77,10 +78,16 @@ class Decision(NamedTuple):
 
 
 def length_of(task: Task, discount: float, *, fresh: bool) -> int:
-    """How long sequences are. In a fresh plan, those of one action must be tried for all."""
+    """How long sequences are.
+
+    In a fresh plan, those of one action must be tried for all; by RESET, where every step of a
+    sequence is paid again each time, as often as they are long.
+    """
     length = whole_length(discount, task.budget)
     if fresh:
         length = min(length, max(1, int(SEED_SHARE * task.budget) // task.num_actions))
+    if task.access is Access.RESET:
+        length = min(length, max(1, math.isqrt(task.budget // task.num_actions)))
     return task.within_horizon(length)
 
 
