@@ -275,7 +275,7 @@ class Handle:
     def address(self) -> int:
         """Where compiled code finds it."""
         address = self._memory.ctypes.data
-        _store(self.record, address)
+        store(self.record, address)
         return address
 
 
@@ -291,12 +291,27 @@ class HandleType(nbtypes.Type):
         self.record = record
         super().__init__(name=f"Handle({record})")
 
+    @property
+    def key(self) -> Any:
+        """What makes two of them the same, in another process too."""
+        return self.record
+
 
 register_model(HandleType)(models.OpaqueModel)
 
 
+def handle_of(example: Any) -> HandleType:
+    """The type of a handle of such a tuple."""
+    return HandleType(numba.typeof(example))
+
+
 _KINDS: dict[type, HandleType] = {}
 """The arrays of a named tuple are always of the same types; to look at all of them takes long."""
+
+
+def handle_kind(record: type) -> HandleType:
+    """The type of the handles of a named tuple, of which there has been one."""
+    return _KINDS[record]
 
 
 @typeof_impl.register(Handle)  # type: ignore[untyped-decorator]
@@ -328,7 +343,8 @@ def _write(_typing: Any, record: Any, address: Any) -> Any:
 
 
 @jit
-def _store(record: Any, address: int) -> None:
+def store(record: Any, address: int) -> None:
+    """Write a tuple to where a handle of it will be read."""
     _write(record, address)
 
 
@@ -354,6 +370,63 @@ def _read_item(context: Any, builder: Any, kind: Any, pointer: Any, name: str) -
     return _uncounted(context, builder, item, builder.load(place))
 
 
+@intrinsic  # type: ignore[untyped-decorator]
+def opened(_typing: Any, pointer: Any) -> Any:
+    """The tuple itself that a handle is the place of; its arrays count no references."""
+    record = pointer.record
+
+    def codegen(context: Any, builder: Any, _signature: Any, args: Any) -> Any:
+        place = builder.bitcast(args[0], context.get_value_type(record).as_pointer())
+        return _uncounted(context, builder, record, builder.load(place))
+
+    return record(pointer), codegen
+
+
+def by_address(result: Any, count: int, kinds: Callable[[], tuple[Any, ...]]) -> Any:
+    """A call of a compiled function whose address is known at run time only: ``f(address, …)``.
+
+    Its arguments are so many, of these kinds. A tuple, or an address, is passed as a handle where
+    one is wanted. What the function raises goes through to the caller.
+    """
+
+    def call(_typing: Any, address: Any, *given: Any) -> Any:
+        wanted = kinds()
+
+        def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+            values = []
+            pairs = zip(args[1:], signature.args[1:], wanted, strict=True)
+            for value, kind, goal in pairs:
+                if isinstance(goal, HandleType) and isinstance(kind, numba.types.BaseTuple):
+                    place = cgutils.alloca_once_value(builder, value)
+                    values.append(builder.bitcast(place, context.get_value_type(goal)))
+                elif isinstance(goal, HandleType) and isinstance(kind, nbtypes.Integer):
+                    values.append(builder.inttoptr(value, context.get_value_type(goal)))
+                else:
+                    values.append(context.cast(builder, value, kind, goal))
+            convention = context.call_conv
+            shape = convention.get_function_type(result, wanted)
+            function = builder.inttoptr(args[0], shape.as_pointer())
+            status, returned = convention.call_function(builder, function, result, wanted, values)
+            with cgutils.if_unlikely(builder, status.is_error):
+                convention.return_status_propagate(builder, status)
+            return returned
+
+        return result(address, *given), codegen
+
+    names = ["typing", "address", *(f"argument{i}" for i in range(count))]
+    plain = inspect.Parameter.POSITIONAL_OR_KEYWORD  # Numba would else pack them into a tuple
+    call.__signature__ = inspect.Signature([inspect.Parameter(n, plain) for n in names])  # type: ignore[attr-defined]
+    return intrinsic(call)
+
+
+def address_of(dispatcher: Any, signature: tuple[Any, ...]) -> int:
+    """Where the machine code for these argument types is."""
+    if signature not in dispatcher.overloads:
+        dispatcher.compile(signature)
+    made = dispatcher.overloads[signature]
+    return int(made.library.get_pointer_to_function(made.fndesc.llvm_func_name))
+
+
 @type_callable(borrowed)  # type: ignore[untyped-decorator]
 def _type_of_borrowed(_context: Any) -> Any:
     return lambda record: record
@@ -373,9 +446,8 @@ def _uncounted(context: Any, builder: Any, kind: Any, value: Any) -> Any:
             item = _uncounted(context, builder, of_item, builder.extract_value(value, i))
             value = builder.insert_value(value, item, i)
         return value
-    if not isinstance(kind, nbtypes.Array):
-        context.nrt.incref(builder, kind, value)  # counted as usual
+    if not isinstance(kind, nbtypes.Array | nbtypes.NumPyRandomGeneratorType):
         return value
-    array = context.make_array(kind)(context, builder, value=value)
-    array.meminfo = cgutils.get_null_value(array.meminfo.type)
-    return array._getvalue()
+    counted = cgutils.create_struct_proxy(kind)(context, builder, value=value)
+    counted.meminfo = cgutils.get_null_value(counted.meminfo.type)
+    return counted._getvalue()

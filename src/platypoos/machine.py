@@ -1,7 +1,4 @@
-"""Machine code: how a compiled planner queries a model with a compiled step, and keeps its books.
-
-What ``simulator.evaluate``, ``play``, ``ask_legal`` and so on mean inside compiled code.
-"""
+"""Machine code: how a model with a compiled step is queried, and the books are kept."""
 
 from __future__ import annotations
 
@@ -10,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from platypoos._jit import borrow_row, borrowed, inlined, jit, overload
+from platypoos._jit import borrow_row, borrowed, inlined, jit
 from platypoos.advice import UNASKED, pick
 from platypoos.machine_advice import (
     BAD_REWARD,
@@ -20,27 +17,17 @@ from platypoos.machine_advice import (
     HORIZON,
     NODE,
     OVER_BUDGET,
-    PAUSE,
     RANDOM_END,
     RANDOM_STATE,
     STATUS,
     STEP,
     draw,
     has_masks,
-    says,
+    starts_over,
     value_of,
     write_mask,
 )
-from platypoos.simulator import (
-    BARRED,
-    Floats,
-    Nodes,
-    ask_legal,
-    calls_made,
-    evaluate,
-    is_due,
-    play,
-)
+from platypoos.simulator import BARRED, Floats, Nodes
 from platypoos.tree import ILLEGAL, ROOT, TERMINAL, Tree
 
 WATCHED = 128
@@ -56,85 +43,13 @@ class Machine(NamedTuple):
     states: NDArray[Any]  # [nodes + 2, state size] one state per node, and two to work with
     ledger: NDArray[np.int64]  # calls, budget, status, step of the walk, node, pause
     last_reward: NDArray[np.float64]  # [1] the reward that was refused
-    path: NDArray[np.int64]  # [depth] the nodes of a walk; empty if states can be restored
+    path: Any  # [depth] the nodes of a walk; None if states can be restored
     legal_kernel: Any  # what the model says beside its step, or None
     value_kernel: Any
     policy_kernel: Any
     legal: NDArray[np.uint8]  # [nodes + 2, actions] see ``Advice``; and rows to work with
     worth: NDArray[np.float64]  # [nodes + 2]
     weights: NDArray[np.float64]  # [actions] of the policy
-
-
-@overload(evaluate)
-def _evaluate_compiled(sim: Any, tree: Any, nodes: Any, repeats: Any) -> Any:  # noqa: ARG001
-    def implementation(sim: Any, tree: Any, nodes: Any, repeats: Any) -> Any:
-        if len(sim.path) > 0:
-            return walk(sim, tree, nodes, repeats)
-        return query(sim, tree, nodes, repeats)
-
-    return implementation
-
-
-@overload(play)
-def _play_compiled(
-    sim: Any,  # noqa: ARG001
-    tree: Any,  # noqa: ARG001
-    path: Any,  # noqa: ARG001
-    rewards: Any,  # noqa: ARG001
-    start: Any = 0,  # noqa: ARG001
-    roll_out: Any = True,  # noqa: ARG001, FBT002
-) -> Any:
-    def implementation(
-        sim: Any,
-        tree: Any,
-        path: Any,
-        rewards: Any,
-        start: Any = 0,
-        roll_out: Any = True,  # noqa: FBT002
-    ) -> Any:
-        return play_path(sim, tree, path, rewards, start, roll_out)
-
-    return implementation
-
-
-@overload(ask_legal)
-def _ask_legal_compiled(sim: Any, nodes: Any) -> Any:  # noqa: ARG001
-    if not says(sim, "legal_kernel"):
-
-        def all_legal(sim: Any, nodes: Any) -> Any:  # noqa: ARG001
-            return True
-
-        return all_legal
-
-    def implementation(sim: Any, nodes: Any) -> Any:
-        for i in range(len(nodes)):
-            node = nodes[i]
-            stored = node == ROOT or len(sim.path) == 0
-            if (
-                sim.legal[node, 0] == UNASKED
-                and stored
-                and not write_mask(sim, node, sim.legal[node])
-            ):
-                return False
-        return True
-
-    return implementation
-
-
-@overload(is_due)
-def _is_due_compiled(sim: Any) -> Any:  # noqa: ARG001
-    def implementation(sim: Any) -> Any:
-        return sim.ledger[CALLS] >= sim.ledger[PAUSE]
-
-    return implementation
-
-
-@overload(calls_made)
-def _calls_made_compiled(sim: Any) -> Any:  # noqa: ARG001
-    def implementation(sim: Any) -> Any:
-        return sim.ledger[CALLS]
-
-    return implementation
 
 
 @inlined
@@ -203,7 +118,7 @@ def same_row(states: NDArray[Any], one: Any, other: int) -> bool:
     return True
 
 
-@jit
+@inlined
 def walk(sim: Machine, tree: Tree, nodes: Nodes, repeats: Nodes) -> bool:
     """Evaluate nodes by trajectories from the root; every prefix gets its sample."""
     sim, tree = borrowed(sim), borrowed(tree)
@@ -290,7 +205,7 @@ def play_path(
     if ledger[CALLS] + length - start > ledger[BUDGET]:
         ledger[STATUS] = OVER_BUDGET
         return -1
-    reset = len(sim.path) > 0
+    reset = starts_over(sim)
     spare = len(sim.states) - 1
     watched = not reset and ledger[CALLS] < WATCHED
     got = length  # nodes with a sample

@@ -19,9 +19,14 @@ SPARE = 2
 """Rows of states and masks behind those of the nodes, to work with."""
 
 
-def says(sim: Any, kernel: str) -> bool:
-    """Whether a machine's type has a kernel."""
-    return not isinstance(sim.types[sim.fields.index(kernel)], types.NoneType)
+def says(sim: Any, name: str) -> bool:
+    """Whether a machine's type has something under a name, and not None."""
+    return not isinstance(sim.types[sim.fields.index(name)], types.NoneType)
+
+
+def starts_over(sim: Any) -> bool:
+    """Whether every walk begins at the root: there is no state to restore."""
+    return sim.path is not None
 
 
 def has_masks(sim: Any) -> bool:
@@ -42,6 +47,16 @@ def value_of(sim: Any, row: Any) -> float:
 def draw(sim: Any, row: int, planned: Any, mask: Any, rolling_out: bool) -> Any:
     """The action of a walk: the planned one if it is legal, or one by the policy."""
     raise NotImplementedError
+
+
+@overload(starts_over)
+def _starts_over(sim: Any) -> Any:
+    walks = says(sim, "path")
+
+    def implementation(sim: Any) -> Any:  # noqa: ARG001
+        return walks
+
+    return implementation
 
 
 @overload(has_masks)

@@ -8,10 +8,9 @@ import numpy as np
 from numba.np.numpy_support import as_dtype
 from numpy.typing import NDArray
 
-from platypoos._jit import borrowed, jit, overload
+from platypoos._jit import borrowed, jit
 from platypoos.blame import brief
 from platypoos.errors import InvalidArgument, ModelError
-from platypoos.simulator_compiled import CompiledSimulator
 
 EMPTY = -1
 
@@ -65,28 +64,15 @@ def find_home(sim: Any, node: int, state: Any, depth: int | None) -> int:
         ) from error
 
 
-@overload(settle)
-def _settle_compiled(sim: Any, homes: Any, nodes: Any) -> Any:  # noqa: ARG001
-    word = words_of(as_dtype(sim.types[sim.fields.index("states")].dtype))
-
-    def implementation(sim: Any, homes: Any, nodes: Any) -> Any:
-        if len(sim.path) > 0:
-            for i in range(len(nodes)):
-                homes.home[nodes[i]] = nodes[i]
-        else:
-            settle_rows(homes, sim.states.view(word), nodes)
-
-    return implementation
-
-
-def words_of(kind: np.dtype[Any]) -> np.dtype[Any]:
+def words_of(kind: Any) -> np.dtype[Any]:
     """Whole numbers of the same size: states are the same if all their bits are."""
-    return np.dtype(f"u{kind.itemsize}")
+    size = kind.itemsize if isinstance(kind, np.dtype) else as_dtype(kind).itemsize
+    return np.dtype(f"u{size}")
 
 
-def bits_of(sim: CompiledSimulator) -> NDArray[Any]:
-    """The states of a ledger, as bits."""
-    states = sim.machine.states
+def bits_of(sim: Any) -> NDArray[Any]:
+    """The states of a compiled model's ledger, as bits."""
+    states: NDArray[Any] = sim.machine.states
     return states.view(words_of(states.dtype))
 
 

@@ -112,6 +112,11 @@ def play(
     return int(sim.play(tree, path, rewards, start, roll_out))
 
 
+def play_whole(sim: Any, tree: Tree, path: Nodes, rewards: Floats) -> int:
+    """Walk all of ``path`` by RESET, as it is planned; see :func:`play`."""
+    return int(sim.play(tree, path, rewards, 0, False))
+
+
 def ask_legal(sim: Any, nodes: Nodes) -> bool:
     """Ask the model for the legal actions after nodes that were evaluated, unless they are known.
 

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 from numba import int64, typeof
 from numba.core.errors import NumbaError
 
-from platypoos._jit import entry_point, jit, jit_uncached, with_fast_kernels
+from platypoos import machine_requests  # noqa: F401  what planners ask for, in compiled code
+from platypoos._jit import Handle, HandleType, entry_point, handle, jit, store, with_fast_kernels
 from platypoos.advice import (
     NO_HORIZON,
     Advice,
@@ -21,6 +23,7 @@ from platypoos.advice import (
 )
 from platypoos.blame import bad_reward, explained, located, not_deterministic, unlike_before
 from platypoos.checks import check_state
+from platypoos.engine import Engine, Request, requests_of
 from platypoos.errors import BudgetExceeded, InvalidArgument, ModelError, PlatypoosError
 from platypoos.machine import Machine
 from platypoos.machine_advice import (
@@ -46,6 +49,24 @@ from platypoos.simulator import Nodes, ask_legal
 from platypoos.tree import ROOT, Tree
 
 
+class Loops:
+    """The machine code for a model, by one kind of access."""
+
+    def __init__(self, machine: Machine, cacheable: bool) -> None:
+        self._kind = HandleType(typeof(machine))
+        self._cacheable = cacheable
+        self.store = entry_point(store, (machine, 0))
+        self.addresses = np.zeros(len(Request.all), np.int64)
+        self.drivers: dict[Driver, Callable[..., Any]] = {}
+
+    def compile(self, requests: list[Request], machine: Machine) -> None:
+        """Let there be code for all of them that can be asked for."""
+        for request in requests:
+            needed = request.needs is None or getattr(machine, request.needs) is not None
+            if needed and self.addresses[request.number] == 0:
+                self.addresses[request.number] = request.address(self._kind, self._cacheable)
+
+
 class CompiledSimulator:
     """The ledger of one plan with a compiled model."""
 
@@ -62,6 +83,7 @@ class CompiledSimulator:
         self.model = model
         self.tree = tree
         self.access = access
+        self._engine: tuple[Any, ...] | None = None
         root = model.initial_state
         if state is not root:
             root = check_state(state, root)
@@ -77,7 +99,7 @@ class CompiledSimulator:
             states=states,
             ledger=np.array((0, budget, FINE, 0, 0, NEVER, horizon, 0, 0)),
             last_reward=np.empty(1),
-            path=np.empty(capacity if reset else 0, np.int64),
+            path=np.empty(capacity, np.int64) if reset else None,
             legal_kernel=model.legal,
             value_kernel=model.value,
             policy_kernel=model.policy,
@@ -146,20 +168,47 @@ class CompiledSimulator:
         """The size of a state."""
         return int(self.machine.states[ROOT].nbytes)
 
-    def run(self, driver: Driver, args: tuple[Any, ...]) -> Any:
-        """Run a planner's driver in machine code; the model's failures become our errors."""
+    def engine(self) -> Any:
+        """What a planner in machine code knows of this ledger; a handle."""
         machine = self.machine
-        arguments = (machine, *args)
-        points = self.model.entry_points
-        if driver not in points:
-            compiled = driver.cached if self.model.cacheable else driver.uncached
+        if self._engine is None or self._engine[0] is not machine:
+            loops = self._loops()
+            memory = np.empty(Handle.BYTES, np.uint8)
+            loops.store(machine, memory.ctypes.data)
+            engine = Engine(
+                machine=memory.ctypes.data,
+                requests=loops.addresses,
+                ledger=machine.ledger,
+                legal=machine.legal,
+                worth=machine.worth,
+            )
+            self._engine = machine, memory, handle(engine)
+        return self._engine[2]
+
+    def _loops(self) -> Loops:
+        known = self.model.loops
+        if self.access not in known:
+            known[self.access] = Loops(self.machine, self.model.cacheable)
+        return known[self.access]  # type: ignore[no-any-return]
+
+    def prepare(self, driver: Driver, args: tuple[Any, ...]) -> Callable[..., Any]:
+        """The machine code of a driver; it is compiled, and so are the loops it asks for."""
+        loops = self._loops()
+        if driver not in loops.drivers:
+            point = entry_point(driver.compiled, (self.engine(), *args))
             try:
-                points[driver] = entry_point(compiled, arguments)
+                loops.compile(driver.requests, self.machine)
             except NumbaError as error:
                 self._blame_kernel(error)
                 raise
+            loops.drivers[driver] = point
+        return loops.drivers[driver]
+
+    def run(self, driver: Driver, args: tuple[Any, ...]) -> Any:
+        """Run a planner's driver in machine code; the model's failures become our errors."""
+        machine, point = self.machine, self.prepare(driver, args)
         try:
-            result = points[driver](*arguments)
+            result = point(self.engine(), *args)
         except PlatypoosError:
             raise
         except Exception as error:
@@ -243,14 +292,18 @@ class Driver:
     """One source, two speeds: a planner's main function, ``f(sim, tree, ...)``.
 
     Around a Python model it runs as plain Python, and only the inner loops it calls are
-    compiled; around a compiled model it is compiled as a whole, together with the model's step.
+    compiled; around a compiled model it is compiled as a whole, once for all models.
     """
 
     def __init__(self, function: Callable[..., Any], patience: float = 0.0) -> None:
         self._function, self._patience = function, patience
         self._python: Callable[..., Any] | None = None
-        self.cached = jit(function)
-        self.uncached = jit_uncached(function)
+        self.compiled = jit(function)
+
+    @cached_property
+    def requests(self) -> list[Request]:
+        """What it may ask a model for."""
+        return requests_of(self._function)
 
     def __call__(self, sim: Any, *args: Any) -> Any:
         """Run with the ledger ``sim``."""

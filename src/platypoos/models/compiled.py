@@ -7,7 +7,6 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-import numba
 import numpy as np
 from numba.core.dispatcher import Dispatcher
 
@@ -38,6 +37,15 @@ def _check_compiled(name: str, function: Any, signature: str) -> None:
         )
 
 
+def _is_plain(params: Any) -> bool:
+    """Whether compiled code can read it from memory as it is."""
+    if isinstance(params, tuple):
+        return all(_is_plain(item) for item in params)
+    if isinstance(params, np.ndarray):
+        return not params.dtype.hasobject
+    return params is None or isinstance(params, int | float | complex | np.generic)
+
+
 @dataclass(frozen=True, eq=False)
 class CompiledModel:
     """A model whose whole plan runs in machine code.
@@ -58,8 +66,9 @@ class CompiledModel:
         features: ``features(state)``, compiled or not, returns the features of a state, for
             planners that look for new ones; without it they are the entries of the state.
 
-    The first plan compiles the planner around the kernel (some seconds); the result is kept on
-    disk for later processes as long as the kernel's code does not change.
+    The first plan compiles the loops around the kernel (two or three seconds), and on a new
+    machine the planner too (half a minute). Both are kept on disk for later processes, as long as
+    their code does not change.
 
     >>> import numba, numpy as np
     >>> import platypoos as pp
@@ -83,7 +92,7 @@ class CompiledModel:
     policy: Any = None
     features: Callable[[Any], Any] | None = None
     cacheable: bool = field(init=False, repr=False)
-    entry_points: dict[Any, Callable[..., Any]] = field(init=False, repr=False)
+    loops: dict[Access, Any] = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
         if not isinstance(self.kernel, Dispatcher):
@@ -94,12 +103,10 @@ class CompiledModel:
         for name, signature in _SIGNATURES.items():
             _check_compiled(name, getattr(self, name), signature)
         check_function("features", self.features)
-        try:
-            numba.typeof(self.params)
-        except ValueError as error:
+        if not _is_plain(self.params):
             raise InvalidArgument(
                 f"params must be an array, a number or a tuple of these, got {self.params!r}"
-            ) from error
+            )
         object.__setattr__(self, "num_actions", check_num_actions(self.num_actions))
         object.__setattr__(self, "access", check_access(self.access))
         state = np.ascontiguousarray(self.initial_state)
@@ -114,7 +121,7 @@ class CompiledModel:
         said = [self.kernel, self.legal, self.value, self.policy]
         named = [name_for_cache(function) for function in said if function is not None]
         object.__setattr__(self, "cacheable", all(named))
-        object.__setattr__(self, "entry_points", {})
+        object.__setattr__(self, "loops", {})
 
     def step(self, state: Any, action: int, rng: np.random.Generator) -> Transition:
         """Take ``action`` in one state."""

@@ -5,13 +5,15 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from numba import types
 
-from platypoos._jit import borrowed, fast, jit, overload
+from platypoos._jit import borrowed, fast, handle_kind, jit, overload
+from platypoos.engine import request
 from platypoos.errors import ModelError
 from platypoos.meeting import find_home, settle
 from platypoos.planners.platypus.knowledge import add_child, is_over
 from platypoos.planners.platypus.mind import PATIENCE, Mind
-from platypoos.simulator import ask_legal, evaluate
+from platypoos.simulator import ask_legal, calls_made, evaluate
 from platypoos.tree import TERMINAL
 
 
@@ -83,31 +85,39 @@ def grow(mind: Mind, t: int, got: int, meets: int, ended: bool) -> None:
 _spot, _grow = fast(spot, PATIENCE), fast(grow, PATIENCE)
 
 
+@request(extend, types.int64, lambda: (handle_kind(Mind), types.int64))
+def _extend(machine: Any, mind: Mind, t: int) -> int:
+    at = mind.at[0]
+    most = min(at.limit - calls_made(machine), at.over_at - mind.tree.depth[at.here])
+    end = min(len(mind.trial), t + (1 if len(mind.legal) > 0 else most))
+    state = np.int64(at.here)
+    one = mind.nodes[:1]
+    once = mind.repeats[:1]
+    once[0] = 1
+    while t < end:
+        child = add_child(mind, state, mind.trial[t])  # type: ignore[arg-type]
+        one[0] = child
+        if not evaluate(machine, mind.tree, one, once):
+            return -1
+        mind.path[t] = child
+        t += 1
+        if is_over(mind, child):
+            break
+        settle(machine, mind.homes, one)
+        state = np.int64(mind.homes.home[child])
+        if state != child:
+            break
+        if not ask_legal(machine, one):
+            return -1
+    return t
+
+
+_call_extend, _EXTEND = _extend.call, _extend.number
+
+
 @overload(extend)
 def _extend_compiled(sim: Any, mind: Any, t: Any) -> Any:  # noqa: ARG001
     def implementation(sim: Any, mind: Any, t: Any) -> Any:
-        at = mind.at[0]
-        most = min(at.limit - sim.ledger[0], at.over_at - mind.tree.depth[at.here])
-        end = min(len(mind.trial), t + (1 if len(mind.legal) > 0 else most))
-        state = np.int64(at.here)
-        one = mind.nodes[:1]
-        once = mind.repeats[:1]
-        once[0] = 1
-        while t < end:
-            child = add_child(mind, state, mind.trial[t])  # type: ignore[arg-type]
-            one[0] = child
-            if not evaluate(sim, mind.tree, one, once):
-                return -1
-            mind.path[t] = child
-            t += 1
-            if is_over(mind, child):
-                break
-            settle(sim, mind.homes, one)
-            state = np.int64(mind.homes.home[child])
-            if state != child:
-                break
-            if not ask_legal(sim, one):
-                return -1
-        return t
+        return _call_extend(sim.requests[_EXTEND], sim.machine, mind, t)
 
     return implementation

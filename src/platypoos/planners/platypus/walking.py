@@ -18,7 +18,7 @@ from platypoos.planners.platypus.knowledge import (
     value_of,
 )
 from platypoos.planners.platypus.mind import BEFORE, NOBODY, TREE, Mind
-from platypoos.simulator import calls_made, play
+from platypoos.simulator import calls_made, play_whole
 from platypoos.tree import ticket
 
 
@@ -32,7 +32,7 @@ def follow(sim: Any, mind: Mind) -> bool:
 def walk_on(sim: Any, mind: Mind, t: int) -> bool:
     """Go on with a walk whose first steps are laid, and weigh it."""
     if mind.reset:
-        got = play(sim, mind.tree, mind.path[:t], mind.samples, 0, False)
+        got = play_whole(sim, mind.tree, mind.path[:t], mind.samples)
         if got < 0:
             return False
         end_walk(mind, got, t)
