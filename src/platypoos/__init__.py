@@ -7,6 +7,7 @@
 """
 
 from platypoos import planners, problems, schedules, theory
+from platypoos.agent import Agent
 from platypoos.control import Episode, control, plan
 from platypoos.errors import (
     BudgetExceeded,
@@ -76,6 +77,7 @@ __all__ = [
     "SOO",
     "UCT",
     "Access",
+    "Agent",
     "ArrayModel",
     "BudgetExceeded",
     "CompiledModel",

@@ -38,6 +38,8 @@ from numba.extending import (
 from numba.extending import overload as _numba_overload
 from numba.np.arrayobj import populate_array
 
+from platypoos.compiling import WORKSHOP, are_loaded, is_on_disk, waits
+
 F = TypeVar("F", bound=Callable[..., Any])
 Record = TypeVar("Record")
 
@@ -157,14 +159,17 @@ def entry_point(dispatcher: Any, arguments: tuple[Any, ...]) -> Callable[..., An
     return dispatcher.overloads[signature].entry_point  # type: ignore[no-any-return]
 
 
+def code_for(dispatcher: Any, signature: tuple[Any, ...]) -> list[tuple[Any, tuple[Any, ...]]]:
+    """All that must be compiled to call a function: itself, and what writes its handles."""
+    records = [kind.record for kind in signature if isinstance(kind, HandleType)]
+    return [(dispatcher, signature), *((store, (record, nbtypes.int64)) for record in records)]
+
+
 def with_fast_kernels(function: Any, patience: float = 0.0) -> Callable[..., Any]:
     """A copy of a Python function that calls compiled functions without looking up their types.
 
     A driver always passes the same types to a kernel. Numba would find that out anew at every
-    call, which takes longer than the kernel's work on a small layer.
-
-    With patience, a kernel that is not on disk yet is interpreted until that has taken so many
-    seconds: a small plan is made long before its kernels would be compiled.
+    call, which takes longer than the kernel's work on a small layer. See ``fast``.
     """
     names = {**function.__globals__}
     code = function.__code__
@@ -177,46 +182,81 @@ def with_fast_kernels(function: Any, patience: float = 0.0) -> Callable[..., Any
     return types.FunctionType(code, names)
 
 
-def fast(kernel: Any, patience: float = 0.0) -> Callable[..., Any]:
-    """A compiled function that is always called with the same types; see above."""
+def fast(kernel: Any, patience: float = 0.0) -> Any:
+    """A compiled function that is always called with the same types.
+
+    It is interpreted until its machine code is there, which is made in the background. That is
+    begun when it was interpreted for so many seconds (a small plan is made long before it would be
+    compiled), or at once if there is a deadline.
+    """
     entry: Callable[..., Any] | None = None
-    looked = False
+    signature: tuple[Any, ...] = ()
+    calls = 0
+
+    def is_ready(args: tuple[Any, ...]) -> bool:
+        nonlocal signature, calls, patience
+        calls += 1
+        if calls % LOOK_AGAIN != 1:
+            return False
+        if calls == 1:
+            signature = tuple(kernel.typeof_pyval(argument) for argument in args)
+        if WORKSHOP.is_eager and not waits():
+            return are_loaded(code_for(kernel, signature))
+        if is_on_disk(kernel, signature):
+            return True
+        if patience > 0.0:
+            return False
+        return waits() or are_loaded(code_for(kernel, signature))
 
     def call(*args: Any) -> Any:
-        nonlocal entry, looked, patience
-        if not looked and _is_compiled(kernel):
-            patience = 0.0
-        looked = True
-        if patience > 0.0:
-            start = time.perf_counter()
-            with np.errstate(all="ignore"):  # as compiled code does; hashes overflow on purpose
-                result = interpreted(kernel)(*args)
-            patience -= time.perf_counter() - start
-            return result
-        if entry is None:
+        nonlocal entry, patience
+        if entry is not None:
+            return entry(*args)
+        if is_ready(args):
             entry = entry_point(kernel, args)
-        return entry(*args)
+            return entry(*args)
+        start = time.perf_counter()
+        with np.errstate(all="ignore"):  # as compiled code does; hashes overflow on purpose
+            result = interpreted(kernel)(*args)
+        patience -= time.perf_counter() - start
+        return result
 
+    call.is_compiled = lambda: entry is not None  # type: ignore[attr-defined]
     return call
 
 
-def _is_compiled(kernel: Any) -> bool:
-    """Whether there is machine code of it, in this process or on disk."""
-    cache_file = getattr(kernel._cache, "_cache_file", None)
-    return bool(kernel.overloads) or (cache_file is not None and bool(cache_file._load_index()))
+LOOK_AGAIN = 16
+"""After so many calls it is looked again whether there is machine code by now."""
 
 
-@cache
+_INTERPRETED: dict[Any, Callable[..., Any]] = {}
+
+
 def interpreted(kernel: Any) -> Callable[..., Any]:
     """A compiled function as plain Python, and so are those that it calls."""
     function = getattr(kernel, "py_func", kernel)
-    names = {**function.__globals__}
-    for name in function.__code__.co_names:
-        value = names.get(name)
-        ours = str(getattr(value, "__module__", "")).startswith("platypoos.")
-        if isinstance(value, Dispatcher) or (ours and isinstance(value, types.FunctionType)):
-            names[name] = interpreted(value)
-    return types.FunctionType(function.__code__, names, function.__name__, function.__defaults__)
+    if function not in _INTERPRETED:
+        names = {**function.__globals__}
+        cells = tuple(types.CellType() for _ in function.__closure__ or ())
+        made = types.FunctionType(
+            function.__code__, names, function.__name__, function.__defaults__, cells
+        )
+        _INTERPRETED[function] = made  # before what it calls, which may be itself
+        for name in names.keys() & set(function.__code__.co_names):
+            names[name] = _plain(names[name])
+        for cell, before in zip(cells, function.__closure__ or (), strict=True):
+            cell.cell_contents = _plain(before.cell_contents)
+    return _INTERPRETED[function]
+
+
+def _plain(value: Any) -> Any:
+    """What a name in a compiled function stands for when it is interpreted."""
+    if value is borrow_row:
+        return lambda array, row: array[row]
+    ours = str(getattr(value, "__module__", "")).startswith("platypoos.")
+    if isinstance(value, Dispatcher) or (ours and isinstance(value, types.FunctionType)):
+        return interpreted(value)
+    return value
 
 
 @intrinsic  # type: ignore[untyped-decorator]

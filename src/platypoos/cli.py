@@ -15,6 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from platypoos import __version__
+from platypoos.agent import Agent
+from platypoos.compiling import wait_for_compilers
 from platypoos.control import plan
 from platypoos.errors import InvalidArgument, PlatypoosError
 from platypoos.experiments.commands import add_commands
@@ -29,7 +31,7 @@ from platypoos.options import (
 from platypoos.plan import Plan
 from platypoos.planners import available
 from platypoos.play import add_simulator_commands
-from platypoos.problems import Problem
+from platypoos.problems import Problem, SwitchChain
 from platypoos.problems.base import optimal_values
 from platypoos.theory.commands import add_theory_command
 
@@ -51,6 +53,7 @@ examples:
   platypoos plan --planner platypoos --schedule      the published algorithm
   platypoos plan --planner olop --set reward_max=130 --set noise=10 --noise 10
   platypoos plan --problem battery --access reset --json
+  platypoos warm-up                                  compile the planner, once a machine
   platypoos planners                                 all planners and what they need
   platypoos check Hopper-v5                          is this simulator safe to plan with?
   platypoos play CartPole-v1 --repeat 4 --budget 3000 --discount 0.9 --save cartpole.gif
@@ -62,6 +65,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Run the command line; returns the exit status."""
     parser = _parser()
     args = parser.parse_args(argv)
+    if args.run is not _warm_up:
+        wait_for_compilers()  # a command should not leave a compiler running when it ends
     try:
         return int(args.run(args) or 0)
     except PlatypoosError as error:
@@ -120,6 +125,15 @@ def _parser() -> argparse.ArgumentParser:
     every.add_argument("--json", action="store_true", help="print JSON instead of a table")
     every.set_defaults(run=_planners)
 
+    warm = commands.add_parser(
+        "warm-up",
+        help="compile the default planner, once a machine",
+        description="Compile the default planner, for Python models and for compiled ones. Later "
+        "programs find its machine code on disk, and plan fast from the start.",
+    )
+    warm.add_argument("--quiet", action="store_true", help="do not show how far it is")
+    warm.set_defaults(run=_warm_up)
+
     add_simulator_commands(commands)
     add_commands(commands)
     add_theory_command(commands)
@@ -132,6 +146,13 @@ def _parser() -> argparse.ArgumentParser:
     demo.add_argument("--out", type=Path, default=Path("out"), help="folder (%(default)s)")
     demo.set_defaults(run=_demo)
     return parser
+
+
+def _warm_up(args: argparse.Namespace) -> None:
+    problem = SwitchChain(noise=1.0)
+    for what, model in (("Python models", problem), ("compiled models", problem.compiled())):
+        seconds = Agent(model, deadline=0.02, discount=0.95).warm_up(quiet=args.quiet)
+        print(f"ready for {what} after {seconds:.1f} s")
 
 
 def _planners(args: argparse.Namespace) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -12,18 +11,15 @@ from typing import Any
 
 import numpy as np
 
+from platypoos.agent import Agent, choose_planner
 from platypoos.blame import act
 from platypoos.checks import check_count, check_horizon
 from platypoos.errors import InvalidArgument
 from platypoos.models.base import Access
-from platypoos.models.wrappers import WrappedModel
 from platypoos.plan import Plan
 from platypoos.planners.base import Planner, initial_state
-from platypoos.planners.platypus.planner import Platypus
 from platypoos.simulator import Seed, make_generator
 from platypoos.video import Film
-
-DEFAULT_DISCOUNT = 0.95
 
 
 @dataclass(frozen=True, eq=False)
@@ -121,8 +117,7 @@ def plan(
     >>> best.action, best.calls
     (0, 1000)
     """
-    chosen = _planner(planner, discount, model)
-    return chosen.plan(
+    return choose_planner(planner, discount, model).plan(
         model,
         state,
         budget=budget,
@@ -136,32 +131,12 @@ def plan(
     )
 
 
-def _planner(planner: Planner | None, discount: float | None, model: Any) -> Planner:
-    made_for = getattr(model, "discount", None) if isinstance(model, WrappedModel) else None
-    if planner is None:
-        usual = DEFAULT_DISCOUNT if made_for is None else made_for
-        planner = Platypus(usual if discount is None else discount)
-    if not isinstance(planner, Planner):
-        raise InvalidArgument(
-            f"planner must be a planner such as Platypus(discount=0.95), got {planner!r}"
-        )
-    if discount is not None and discount != planner.discount:
-        raise InvalidArgument(
-            f"discount {discount!r} is not the planner's, {planner.discount!r}; pass one of them"
-        )
-    if made_for is not None and not math.isclose(planner.discount, made_for):
-        raise InvalidArgument(
-            f"discount {planner.discount!r} is not the model's, {made_for!r}: its rewards are made "
-            "for that one; plan with discount=model.discount"
-        )
-    return planner
-
-
 def control(
     model: Any,
     planner: Planner | None = None,
     *,
-    budget: int,
+    budget: int | None = None,
+    deadline: float | None = None,
     steps: int | None = None,
     discount: float | None = None,
     horizon: int | None = None,
@@ -180,6 +155,7 @@ def control(
             the same states, other ends).
         planner: :class:`~platypoos.Platypus` if left out.
         budget: calls of the model for each step.
+        deadline: seconds for each step, instead of a budget or with one; see ``Agent``.
         steps: the most steps to take; fewer if the episode ends. The horizon if left out.
         discount: γ, in [0, 1): the planner's, or the model's if it is made for one, or 0.95. With
             a horizon it may be 1.
@@ -204,7 +180,6 @@ def control(
     >>> episode.actions == (0,) * 20, episode.calls
     (True, 20000)
     """
-    chosen = _planner(planner, discount, model)
     if horizon is not None:
         horizon = check_horizon(horizon)
         steps = horizon if steps is None else min(check_count("steps", steps), horizon)
@@ -213,6 +188,18 @@ def control(
     steps = check_count("steps", steps)
     arena = getattr(model, "acting", model)
     acting, planning = make_generator(seed).spawn(2)
+    agent = Agent(
+        model,
+        budget=budget,
+        deadline=deadline,
+        discount=discount,
+        horizon=horizon,
+        planner=planner,
+        seed=planning,
+        access=access,
+        executor=executor,
+        timeout=timeout,
+    )
     current = initial_state(model) if state is None else state
     actions: list[int] = []
     rewards: list[float] = []
@@ -227,28 +214,15 @@ def control(
             states=tuple(states),
             step_calls=tuple(calls),
             terminated=terminated,
-            discount=chosen.discount,
+            discount=agent.planner.discount,
         )
 
     film = _start_film(model, current, render)
-    memory = chosen.remember()
     try:
         for step in range(steps):
-            seeds = planning.spawn(1)[0]
-            found = chosen.plan_from(
-                model,
-                current,
-                budget=budget,
-                horizon=None if horizon is None else horizon - step,
-                seed=seeds,
-                access=access,
-                executor=executor,
-                timeout=timeout,
-                memory=memory,
-            )
+            found = agent.plan_at(current)
             current, reward, terminated = act(arena, current, found.action, acting)
-            if memory is not None:
-                memory.observe(found.action, reward)
+            agent.observe(reward)
             actions.append(found.action)
             rewards.append(reward)
             states.append(current)

@@ -16,7 +16,7 @@ from numba import types
 from numba.core.dispatcher import Dispatcher
 from numpy.typing import NDArray
 
-from platypoos._jit import HandleType, address_of, by_address, jit, jit_uncached
+from platypoos._jit import HandleType, by_address, jit, jit_uncached
 
 
 class Engine(NamedTuple):
@@ -59,10 +59,9 @@ class Request:
         count = function.__code__.co_argcount
         self.call = by_address(result, count, lambda: (_MACHINE, *kinds()))
 
-    def address(self, machine: HandleType, cacheable: bool) -> int:
-        """Where the loop is for a kind of machine; compiled if it is not yet."""
-        loop = self.loop if cacheable else self._uncached
-        return address_of(loop, (machine, *self._kinds()))
+    def code(self, machine: HandleType, cacheable: bool) -> tuple[Any, tuple[Any, ...]]:
+        """The loop, and its argument types for a kind of machine."""
+        return (self.loop if cacheable else self._uncached), (machine, *self._kinds())
 
 
 def request(

@@ -109,6 +109,18 @@ def query(sim: Machine, tree: Tree, nodes: Nodes, repeats: Nodes) -> bool:
 
 
 @inlined
+def ask_all(sim: Machine, nodes: Nodes) -> bool:
+    """Ask for the legal actions after nodes, unless they are known."""
+    for i in range(len(nodes)):
+        node = nodes[i]
+        stored = node == ROOT or not starts_over(sim)
+        unasked = sim.legal[node, 0] == UNASKED
+        if unasked and stored and not write_mask(sim, node, sim.legal[node]):
+            return False
+    return True
+
+
+@inlined
 def same_row(states: NDArray[Any], one: Any, other: int) -> bool:
     """Whether two states are the same; NaN is like NaN."""
     for i in range(states.shape[1]):

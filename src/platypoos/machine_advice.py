@@ -36,17 +36,76 @@ def has_masks(sim: Any) -> bool:
 
 def write_mask(sim: Any, row: int, mask: Any) -> bool:
     """Ask which actions are legal in a row of ``states``; False if none is."""
-    raise NotImplementedError
+    return True if sim.legal_kernel is None else _ask_for_mask(sim, row, mask)
 
 
 def value_of(sim: Any, row: Any) -> float:
     """Ask what a row of ``states`` is worth."""
-    raise NotImplementedError
+    return 0.0 if sim.value_kernel is None else _ask_for_value(sim, row)
 
 
 def draw(sim: Any, row: int, planned: Any, mask: Any, rolling_out: bool) -> Any:
     """The action of a walk: the planned one if it is legal, or one by the policy."""
-    raise NotImplementedError
+    if sim.policy_kernel is not None:
+        return _draw_by_policy(sim, row, planned, mask, rolling_out)
+    if sim.legal_kernel is not None:
+        return _draw_by_mask(sim, row, planned, mask, rolling_out)
+    return planned
+
+
+def _ask_for_mask(sim: Any, row: Any, mask: Any) -> Any:
+    mask[:] = 1
+    sim.legal_kernel(borrow_row(sim.states, row), sim.params, mask)
+    some = False
+    for action in range(len(mask)):
+        mask[action] = 1 if mask[action] else 0
+        some = some or mask[action] == 1
+    if not some:
+        sim.ledger[STATUS] = NO_LEGAL
+        sim.ledger[NODE] = sim.ledger[STEP] = row
+    return some
+
+
+def _ask_for_value(sim: Any, row: Any) -> Any:
+    value = float(sim.value_kernel(borrow_row(sim.states, row), sim.params))
+    if not np.isfinite(value):
+        sim.ledger[STATUS] = BAD_ADVICE
+        sim.ledger[NODE] = sim.ledger[STEP] = row
+    return value
+
+
+def _draw_by_mask(sim: Any, row: Any, planned: Any, mask: Any, rolling_out: Any) -> Any:  # noqa: ARG001
+    if mask[planned] == 1:
+        return planned
+    sim.ledger[DRAWN] += 1
+    return pick(mask, random_unit(sim.ledger[SEED], sim.ledger[DRAWN]))
+
+
+def _draw_by_policy(sim: Any, row: Any, planned: Any, mask: Any, rolling_out: Any) -> Any:
+    if not rolling_out:
+        if len(mask) == 0 or mask[planned] == 1:
+            return planned
+        sim.ledger[DRAWN] += 1
+        return pick(mask, random_unit(sim.ledger[SEED], sim.ledger[DRAWN]))
+    weights = sim.weights
+    weights[:] = 0.0
+    sim.policy_kernel(borrow_row(sim.states, row), sim.params, weights)
+    total = 0.0
+    for action in range(len(weights)):
+        if not (weights[action] >= 0.0 and np.isfinite(weights[action])):
+            sim.ledger[STATUS] = BAD_ADVICE
+            sim.ledger[NODE] = sim.ledger[STEP] = row
+        if len(mask) > 0 and mask[action] != 1:
+            weights[action] = 0.0
+        total += weights[action]
+    if total == 0.0:
+        for action in range(len(weights)):
+            weights[action] = 1.0 if len(mask) == 0 else mask[action]
+    sim.ledger[DRAWN] += 1
+    return pick(weights, random_unit(sim.ledger[SEED], sim.ledger[DRAWN]))
+
+
+# Inside compiled code the kernels that a model has are known when it is compiled.
 
 
 @overload(starts_over)
@@ -71,84 +130,25 @@ def _has_masks(sim: Any) -> Any:
 
 @overload(write_mask)
 def _write_mask(sim: Any, row: Any, mask: Any) -> Any:  # noqa: ARG001
-    if not says(sim, "legal_kernel"):
+    def all_legal(sim: Any, row: Any, mask: Any) -> Any:  # noqa: ARG001
+        return True
 
-        def all_legal(sim: Any, row: Any, mask: Any) -> Any:  # noqa: ARG001
-            return True
-
-        return all_legal
-
-    def implementation(sim: Any, row: Any, mask: Any) -> Any:
-        mask[:] = 1
-        sim.legal_kernel(borrow_row(sim.states, row), sim.params, mask)
-        some = False
-        for action in range(len(mask)):
-            mask[action] = 1 if mask[action] else 0
-            some = some or mask[action] == 1
-        if not some:
-            sim.ledger[STATUS] = NO_LEGAL
-            sim.ledger[NODE] = sim.ledger[STEP] = row
-        return some
-
-    return implementation
+    return _ask_for_mask if says(sim, "legal_kernel") else all_legal
 
 
 @overload(value_of)
 def _value_of(sim: Any, row: Any) -> Any:  # noqa: ARG001
-    if not says(sim, "value_kernel"):
+    def nothing(sim: Any, row: Any) -> Any:  # noqa: ARG001
+        return 0.0
 
-        def nothing(sim: Any, row: Any) -> Any:  # noqa: ARG001
-            return 0.0
-
-        return nothing
-
-    def implementation(sim: Any, row: Any) -> Any:
-        value = float(sim.value_kernel(borrow_row(sim.states, row), sim.params))
-        if not np.isfinite(value):
-            sim.ledger[STATUS] = BAD_ADVICE
-            sim.ledger[NODE] = sim.ledger[STEP] = row
-        return value
-
-    return implementation
+    return _ask_for_value if says(sim, "value_kernel") else nothing
 
 
 @overload(draw)
 def _draw(sim: Any, row: Any, planned: Any, mask: Any, rolling_out: Any) -> Any:  # noqa: ARG001
-    masked, guided = says(sim, "legal_kernel"), says(sim, "policy_kernel")
-    if not masked and not guided:
+    def as_planned(sim: Any, row: Any, planned: Any, mask: Any, rolling_out: Any) -> Any:  # noqa: ARG001
+        return planned
 
-        def as_planned(sim: Any, row: Any, planned: Any, mask: Any, rolling_out: Any) -> Any:  # noqa: ARG001
-            return planned
-
-        return as_planned
-
-    def by_mask(sim: Any, row: Any, planned: Any, mask: Any, rolling_out: Any) -> Any:  # noqa: ARG001
-        if mask[planned] == 1:
-            return planned
-        sim.ledger[DRAWN] += 1
-        return pick(mask, random_unit(sim.ledger[SEED], sim.ledger[DRAWN]))
-
-    def by_policy(sim: Any, row: Any, planned: Any, mask: Any, rolling_out: Any) -> Any:
-        if not rolling_out:
-            if len(mask) == 0 or mask[planned] == 1:
-                return planned
-            sim.ledger[DRAWN] += 1
-            return pick(mask, random_unit(sim.ledger[SEED], sim.ledger[DRAWN]))
-        weights = sim.weights
-        weights[:] = 0.0
-        sim.policy_kernel(borrow_row(sim.states, row), sim.params, weights)
-        total = 0.0
-        for action in range(len(weights)):
-            if not (weights[action] >= 0.0 and np.isfinite(weights[action])):
-                sim.ledger[STATUS] = BAD_ADVICE
-                sim.ledger[NODE] = sim.ledger[STEP] = row
-            if len(mask) > 0 and mask[action] != 1:
-                weights[action] = 0.0
-            total += weights[action]
-        if total == 0.0:
-            for action in range(len(weights)):
-                weights[action] = 1.0 if len(mask) == 0 else mask[action]
-        sim.ledger[DRAWN] += 1
-        return pick(weights, random_unit(sim.ledger[SEED], sim.ledger[DRAWN]))
-
-    return by_policy if guided else by_mask
+    if says(sim, "policy_kernel"):
+        return _draw_by_policy
+    return _draw_by_mask if says(sim, "legal_kernel") else as_planned

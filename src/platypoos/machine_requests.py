@@ -11,10 +11,9 @@ from typing import Any
 from numba import types
 
 from platypoos._jit import HandleType, handle_of, opened, overload
-from platypoos.advice import UNASKED
 from platypoos.engine import is_engine, request
-from platypoos.machine import Machine, play_path, query, walk
-from platypoos.machine_advice import CALLS, PAUSE, says, starts_over, write_mask
+from platypoos.machine import Machine, ask_all, play_path, query, walk
+from platypoos.machine_advice import CALLS, PAUSE, says
 from platypoos.meeting import Homes, make_homes, settle, settle_rows, words_of
 from platypoos.simulator import (
     Floats,
@@ -23,10 +22,11 @@ from platypoos.simulator import (
     calls_made,
     evaluate,
     is_due,
+    is_late,
     play,
     play_whole,
 )
-from platypoos.tree import ROOT, Tree, make_tree
+from platypoos.tree import Tree, make_tree
 
 NODES = types.Array(types.int64, 1, "C")
 FLOATS = types.Array(types.float64, 1, "C")
@@ -74,14 +74,7 @@ def _play_whole(machine: Any, tree: Tree, path: Nodes, rewards: Floats) -> int:
 
 @request(ask_legal, types.boolean, lambda: (NODES,), needs="legal_kernel")
 def _ask_legal(machine: Any, nodes: Nodes) -> bool:
-    sim = opened(machine)
-    for i in range(len(nodes)):
-        node = nodes[i]
-        stored = node == ROOT or not starts_over(sim)
-        unasked = sim.legal[node, 0] == UNASKED
-        if unasked and stored and not write_mask(sim, node, sim.legal[node]):
-            return False
-    return True
+    return ask_all(opened(machine), nodes)
 
 
 @request(settle, types.boolean, lambda: (HOMES, NODES))
@@ -194,6 +187,14 @@ def _settle_compiled(sim: Any, homes: Any, nodes: Any) -> Any:  # noqa: ARG001
 def _is_due_compiled(sim: Any) -> Any:  # noqa: ARG001
     def implementation(sim: Any) -> Any:
         return sim.ledger[CALLS] >= sim.ledger[PAUSE]
+
+    return implementation
+
+
+@overload(is_late)
+def _is_late_compiled(sim: Any) -> Any:  # noqa: ARG001
+    def implementation(sim: Any) -> Any:  # noqa: ARG001
+        return False
 
     return implementation
 

@@ -8,18 +8,16 @@ import numpy as np
 from numba.np.numpy_support import as_dtype
 from numpy.typing import NDArray
 
-from platypoos._jit import borrowed, jit
+from platypoos._jit import borrowed, interpreted, jit
 from platypoos.blame import brief
 from platypoos.errors import InvalidArgument, ModelError
-
-EMPTY = -1
 
 
 class Homes(NamedTuple):
     """The states behind the nodes of a tree. A state is named after its home."""
 
     home: NDArray[np.int32]  # [capacity] the first node that led to the state of a node
-    table: NDArray[np.int32]  # [slots] homes by the hash of their state; compiled models only
+    table: NDArray[np.int32]  # [slots] 1 + a home, by the hash of its state; compiled models only
     depth: NDArray[np.int32]  # of the nodes; empty if the same state is the same at any time
 
 
@@ -27,7 +25,8 @@ def make_homes(capacity: int, compiled: bool, depth: NDArray[np.int32] | None = 
     """Nothing is known yet. With ``depth``, states are the same at the same depth only."""
     table = np.empty(0, np.int32)
     if compiled:
-        table = np.full(1 << (2 * capacity - 1).bit_length(), EMPTY, np.int32)
+        # Of zeros: memory that is never looked at costs nothing.
+        table = np.zeros(1 << (2 * capacity - 1).bit_length(), np.int32)
     return Homes(
         np.empty(capacity, np.int32), table, np.empty(0, np.int32) if depth is None else depth
     )
@@ -35,6 +34,12 @@ def make_homes(capacity: int, compiled: bool, depth: NDArray[np.int32] | None = 
 
 def settle(sim: Any, homes: Homes, nodes: NDArray[np.int64]) -> None:
     """Find the homes of nodes that have just been sampled for the first time."""
+    if hasattr(sim, "machine"):  # a compiled model's, without machine code
+        if sim.machine.path is not None:
+            homes.home[nodes] = nodes
+        else:
+            interpreted(settle_rows)(homes, bits_of(sim), nodes)
+        return
     if sim.key is None:
         homes.home[nodes] = nodes
         return
@@ -94,8 +99,8 @@ def settle_rows(homes: Homes, bits: NDArray[Any], nodes: NDArray[np.int64]) -> N
             h ^= h >> np.uint64(29)
         slot = h & mask
         home = node
-        while table[slot] != EMPTY:
-            other = table[slot]
+        while table[slot] != 0:
+            other = table[slot] - 1
             same = not timed or depth[other] == depth[node]
             for w in range(words):
                 if bits[other, w] != bits[node, w]:
@@ -106,5 +111,5 @@ def settle_rows(homes: Homes, bits: NDArray[Any], nodes: NDArray[np.int64]) -> N
                 break
             slot = (slot + np.uint64(1)) & mask
         if home == node:
-            table[slot] = node
+            table[slot] = 1 + node
         homes.home[node] = home

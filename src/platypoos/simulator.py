@@ -28,6 +28,7 @@ from platypoos.advice import (
 from platypoos.blame import located, not_deterministic
 from platypoos.errors import BudgetExceeded, InvalidArgument, ModelError
 from platypoos.models.base import Access
+from platypoos.pace import Pace
 from platypoos.streams import Streams
 from platypoos.tree import ROOT, TERMINAL, Tree
 from platypoos.watch import Watch
@@ -131,6 +132,14 @@ def calls_made(sim: Any) -> int:
     return int(sim.calls)
 
 
+def is_late(sim: Any) -> bool:
+    """Whether the clock has run out, so that a request or a walk may have been cut short.
+
+    Compiled code is fast enough to finish them.
+    """
+    return bool(sim.due())
+
+
 def is_due(sim: Any) -> bool:
     """Whether a planner that can stop at any time should look at the clock."""
     return bool(sim.due())
@@ -166,6 +175,7 @@ class Simulator(ABC):
         self.root_state = state
         self.states: Any = []
         self.due: Callable[[], bool] = never
+        self.in_haste = False
         self.key: Callable[[Any], Hashable] | None = None
         """How states are told apart, for planners that share them…"""
         self.homes: dict[Hashable, int] = {}
@@ -179,9 +189,17 @@ class Simulator(ABC):
         self._drawn = 0  # actions that were drawn by the ledger
         self._streams = Streams(rng, getattr(model, "calls_per_stream", None))
         self._watch = Watch(model, state)
+        self._pace = Pace()
+        self.workers = 1
 
     def evaluate(self, tree: Tree, nodes: Nodes, repeats: Nodes) -> None:
-        """Make the calls; see :func:`evaluate`."""
+        """Make the calls; see :func:`evaluate`. With a clock, no more after it has run out."""
+        if self.due is never:
+            self._evaluate(tree, nodes, repeats)
+        else:
+            self._pace.spread(self, self._evaluate, tree, nodes, repeats)
+
+    def _evaluate(self, tree: Tree, nodes: Nodes, repeats: Nodes) -> None:
         try:
             if self.access is Access.RESTORE:
                 self._query(tree, nodes, repeats)
@@ -221,6 +239,8 @@ class Simulator(ABC):
                     legal[here] = advisor.mask(state)
                 mask = legal[here]
             for node, planned, pulls, flag in zip(nodes, actions, pulled, flags, strict=True):
+                if not pulls and samples and self.due():
+                    break
                 action = planned
                 if mask is not None or (rolling_out and advisor.guided):
                     action = self._choose(state, planned, mask, rolling_out)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -11,7 +10,18 @@ from numba import int64, typeof
 from numba.core.errors import NumbaError
 
 from platypoos import machine_requests  # noqa: F401  what planners ask for, in compiled code
-from platypoos._jit import Handle, HandleType, entry_point, handle, jit, store, with_fast_kernels
+from platypoos._jit import (
+    Handle,
+    HandleType,
+    address_of,
+    code_for,
+    entry_point,
+    handle,
+    interpreted,
+    jit,
+    store,
+    with_fast_kernels,
+)
 from platypoos.advice import (
     NO_HORIZON,
     Advice,
@@ -23,9 +33,10 @@ from platypoos.advice import (
 )
 from platypoos.blame import bad_reward, explained, located, not_deterministic, unlike_before
 from platypoos.checks import check_state
+from platypoos.compiling import are_loaded, waits
 from platypoos.engine import Engine, Request, requests_of
 from platypoos.errors import BudgetExceeded, InvalidArgument, ModelError, PlatypoosError
-from platypoos.machine import Machine
+from platypoos.machine import Machine, ask_all, play_path, query, walk
 from platypoos.machine_advice import (
     BAD_ADVICE,
     BAD_REWARD,
@@ -45,7 +56,8 @@ from platypoos.machine_advice import (
 )
 from platypoos.models.base import Access
 from platypoos.models.compiled import CompiledModel
-from platypoos.simulator import Nodes, ask_legal
+from platypoos.pace import Pace
+from platypoos.simulator import Nodes, ask_legal, never
 from platypoos.tree import ROOT, Tree
 
 
@@ -55,16 +67,32 @@ class Loops:
     def __init__(self, machine: Machine, cacheable: bool) -> None:
         self._kind = HandleType(typeof(machine))
         self._cacheable = cacheable
-        self.store = entry_point(store, (machine, 0))
+        self._needed: dict[Driver, list[tuple[Any, tuple[Any, ...]]]] = {}
         self.addresses = np.zeros(len(Request.all), np.int64)
         self.drivers: dict[Driver, Callable[..., Any]] = {}
 
-    def compile(self, requests: list[Request], machine: Machine) -> None:
-        """Let there be code for all of them that can be asked for."""
-        for request in requests:
-            needed = request.needs is None or getattr(machine, request.needs) is not None
-            if needed and self.addresses[request.number] == 0:
-                self.addresses[request.number] = request.address(self._kind, self._cacheable)
+    def is_loaded(self, driver: Driver, machine: Machine, args: tuple[Any, ...]) -> bool:
+        """Whether all the code that a driver needs is there; if not, it is asked for."""
+        if driver in self.drivers:
+            return True
+        if driver not in self._needed:
+            types = (ENGINE, *(driver.compiled.typeof_pyval(argument) for argument in args))
+            loops = [
+                request.code(self._kind, self._cacheable) for request in driver.requests_to(machine)
+            ]
+            self._needed[driver] = [
+                *code_for(driver.compiled, types),
+                (store, (self._kind.record, int64)),
+                *loops,
+            ]
+        return are_loaded(self._needed[driver])
+
+    def compile(self, driver: Driver, machine: Machine) -> None:
+        """Let there be the code of all loops that a driver can ask for."""
+        for request in driver.requests_to(machine):
+            if self.addresses[request.number] == 0:
+                loop = request.code(self._kind, self._cacheable)
+                self.addresses[request.number] = address_of(*loop)
 
 
 class CompiledSimulator:
@@ -84,6 +112,10 @@ class CompiledSimulator:
         self.tree = tree
         self.access = access
         self._engine: tuple[Any, ...] | None = None
+        self.due: Callable[[], bool] = never
+        self.in_haste = False
+        self.workers = 1
+        self._pace = Pace()
         root = model.initial_state
         if state is not root:
             root = check_state(state, root)
@@ -122,8 +154,10 @@ class CompiledSimulator:
 
     def ask_legal(self, nodes: Nodes) -> None:
         """Ask; see :func:`platypoos.simulator.ask_legal`."""
-        if len(self.machine.legal):
+        if len(self.machine.legal) and self.is_ready(ask, (nodes,)):
             ask(self, nodes)
+        elif len(self.machine.legal):
+            self._interpret(ask_all, nodes)
 
     @property
     def calls(self) -> int:
@@ -174,7 +208,7 @@ class CompiledSimulator:
         if self._engine is None or self._engine[0] is not machine:
             loops = self._loops()
             memory = np.empty(Handle.BYTES, np.uint8)
-            loops.store(machine, memory.ctypes.data)
+            entry_point(store, (machine, 0))(machine, memory.ctypes.data)
             engine = Engine(
                 machine=memory.ctypes.data,
                 requests=loops.addresses,
@@ -191,29 +225,62 @@ class CompiledSimulator:
             known[self.access] = Loops(self.machine, self.model.cacheable)
         return known[self.access]  # type: ignore[no-any-return]
 
+    def is_ready(self, driver: Driver, args: tuple[Any, ...]) -> bool:
+        """Whether to run a driver in machine code; if not, it is interpreted: the plan is the same.
+
+        Large plans are worth waiting for the compiler, unless there is a deadline.
+        """
+        if waits() or not (self.in_haste or self.machine.ledger[BUDGET] <= SMALL):
+            return True
+        return self._loops().is_loaded(driver, self.machine, args)
+
     def prepare(self, driver: Driver, args: tuple[Any, ...]) -> Callable[..., Any]:
         """The machine code of a driver; it is compiled, and so are the loops it asks for."""
         loops = self._loops()
         if driver not in loops.drivers:
             point = entry_point(driver.compiled, (self.engine(), *args))
             try:
-                loops.compile(driver.requests, self.machine)
+                loops.compile(driver, self.machine)
             except NumbaError as error:
                 self._blame_kernel(error)
                 raise
             loops.drivers[driver] = point
         return loops.drivers[driver]
 
+    def evaluate(self, tree: Tree, nodes: Nodes, repeats: Nodes) -> None:
+        """Evaluate nodes without machine code."""
+        self._pace.spread(self, self._evaluate, tree, nodes, repeats)
+
+    def _evaluate(self, tree: Tree, nodes: Nodes, repeats: Nodes) -> None:
+        self._interpret(walk if self.access is Access.RESET else query, tree, nodes, repeats)
+
+    def play(self, tree: Tree, path: Nodes, rewards: Any, start: int, roll_out: bool) -> Any:
+        """Walk along a path without machine code."""
+        return self._interpret(play_path, tree, path, rewards, start, roll_out)
+
+    def _interpret(self, loop: Callable[..., Any], *args: Any) -> Any:
+        machine = self.machine
+        plain = machine._replace(
+            kernel=_python(machine.kernel),
+            legal_kernel=_python(machine.legal_kernel),
+            value_kernel=_python(machine.value_kernel),
+            policy_kernel=_python(machine.policy_kernel),
+        )
+        return self._guarded(interpreted(loop), plain, *args)
+
     def run(self, driver: Driver, args: tuple[Any, ...]) -> Any:
         """Run a planner's driver in machine code; the model's failures become our errors."""
-        machine, point = self.machine, self.prepare(driver, args)
+        return self._guarded(self.prepare(driver, args), self.engine(), *args)
+
+    def _guarded(self, function: Callable[..., Any], *args: Any) -> Any:
         try:
-            result = point(self.engine(), *args)
+            with np.errstate(all="ignore"):
+                result = function(*args)
         except PlatypoosError:
             raise
         except Exception as error:
             raise self._kept(explained(error, *self._place())) from error
-        if machine.ledger[STATUS] != FINE:
+        if self.machine.ledger[STATUS] != FINE:
             raise self._failure()
         return result
 
@@ -284,8 +351,22 @@ class CompiledSimulator:
         return error
 
 
+SMALL = 5_000
+"""Calls of a plan that is made without machine code before it would be compiled."""
+ENGINE = typeof(
+    handle(
+        Engine(
+            0, np.empty(0, np.int64), np.empty(0, np.int64), np.empty((0, 0), np.uint8), np.empty(0)
+        )
+    )
+)
+
 _NO_LEGAL = np.empty((0, 0), np.uint8)
 _NO_WORTH = np.empty(0)
+
+
+def _python(kernel: Any) -> Any:
+    return None if kernel is None else interpreted(kernel)
 
 
 class Driver:
@@ -298,17 +379,26 @@ class Driver:
     def __init__(self, function: Callable[..., Any], patience: float = 0.0) -> None:
         self._function, self._patience = function, patience
         self._python: Callable[..., Any] | None = None
-        self.compiled = jit(function)
+        self._requests: list[Request] | None = None
+        self.compiled: Any = jit(function)
 
-    @cached_property
-    def requests(self) -> list[Request]:
-        """What it may ask a model for."""
-        return requests_of(self._function)
+    def requests_to(self, machine: Machine) -> list[Request]:
+        """What it may ask such a model for."""
+        if self._requests is None:
+            self._requests = requests_of(self._function)
+        return [
+            request
+            for request in self._requests
+            if request.needs is None or getattr(machine, request.needs) is not None
+        ]
 
     def __call__(self, sim: Any, *args: Any) -> Any:
         """Run with the ledger ``sim``."""
-        if isinstance(sim, CompiledSimulator):
+        if isinstance(sim, CompiledSimulator) and sim.is_ready(self, args):
             return sim.run(self, args)
+        if isinstance(sim, CompiledSimulator):
+            with np.errstate(all="ignore"):  # as compiled code does; hashes overflow on purpose
+                return interpreted(self._function)(sim, *args)
         if self._python is None:
             self._python = with_fast_kernels(self._function, self._patience)
         return self._python(sim, *args)

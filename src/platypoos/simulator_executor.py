@@ -157,7 +157,7 @@ class ExecutorSimulator(FunctionSimulator):
         self._payload = _pickled(self.model)
         self._token = hashlib.sha256(self._payload).hexdigest()
         self._arrived: deque[Transition] = deque()
-        self._workers = _number_of_workers(executor)
+        self.workers = _number_of_workers(executor)
 
     def _query(self, tree: Tree, nodes: Nodes, repeats: Nodes) -> None:
         total = int(repeats.sum())
@@ -283,8 +283,8 @@ class ExecutorSimulator(FunctionSimulator):
             for i, word in enumerate(self._streams.words())
         ]
         # A chunk for each worker; of a large request two, to even out calls of different length.
-        rounds = 1 if len(units) < 32 * self._workers else 2
-        size = max(1, -(-len(streams) // (rounds * self._workers)))
+        rounds = 1 if len(units) < 32 * self.workers else 2
+        size = max(1, -(-len(streams) // (rounds * self.workers)))
         chunks = [streams[i : i + size] for i in range(0, len(streams), size)]
         futures: list[Any] = []
         results: list[list[Step]] = []

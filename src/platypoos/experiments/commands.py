@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from platypoos.control import DEFAULT_DISCOUNT
+from platypoos.agent import DEFAULT_DISCOUNT
 from platypoos.errors import InvalidArgument
 from platypoos.experiments.arena.commands import add_command
 from platypoos.experiments.own import choice_of, is_own, load_own, own_block

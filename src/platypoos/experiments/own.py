@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from platypoos.agent import DEFAULT_DISCOUNT
 from platypoos.checks import access_of, missing_from
-from platypoos.control import DEFAULT_DISCOUNT
 from platypoos.errors import InvalidArgument
 from platypoos.experiments.lines import lines
 from platypoos.experiments.report import write_report

@@ -10,8 +10,9 @@ from typing import Any
 import numpy as np
 from numba.core.dispatcher import Dispatcher
 
-from platypoos._jit import name_for_cache
+from platypoos._jit import interpreted, name_for_cache
 from platypoos.checks import check_access, check_function, check_num_actions
+from platypoos.compiling import waits
 from platypoos.errors import InvalidArgument
 from platypoos.models.base import Access, Transition
 
@@ -131,7 +132,11 @@ class CompiledModel:
 
     def step_into(self, state: Any, action: int, rng: np.random.Generator, after: Any) -> Any:
         """Call the kernel on arrays as they are; it writes the next state into ``after``."""
-        return self.kernel(state, action, self.params, rng, after)
+        return self._single(self.kernel)(state, int(action), self.params, rng, after)
+
+    def _single(self, kernel: Any) -> Callable[..., Any]:
+        """A kernel to be called once; interpreted as long as it is not compiled."""
+        return kernel if waits() or kernel.overloads else interpreted(kernel)
 
     def single_legal(self) -> Callable[[Any], Any] | None:
         """The legal actions of one state, if the model tells."""
@@ -140,7 +145,7 @@ class CompiledModel:
 
         def legal(state: Any) -> Any:
             mask = np.ones(self.num_actions, np.uint8)
-            self.legal(np.array(state, self.initial_state.dtype), self.params, mask)
+            self._single(self.legal)(np.array(state, self.initial_state.dtype), self.params, mask)
             return mask != 0
 
         return legal
@@ -149,7 +154,9 @@ class CompiledModel:
         """What one state is worth, if the model tells."""
         if self.value is None:
             return None
-        return lambda state: self.value(np.array(state, self.initial_state.dtype), self.params)
+        return lambda state: self._single(self.value)(
+            np.array(state, self.initial_state.dtype), self.params
+        )
 
     def single_policy(self) -> Callable[[Any], Any] | None:
         """The policy's weights in one state, if the model has one."""
@@ -158,7 +165,9 @@ class CompiledModel:
 
         def policy(state: Any) -> Any:
             weights = np.zeros(self.num_actions)
-            self.policy(np.array(state, self.initial_state.dtype), self.params, weights)
+            self._single(self.policy)(
+                np.array(state, self.initial_state.dtype), self.params, weights
+            )
             return weights
 
         return policy

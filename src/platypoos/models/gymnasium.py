@@ -351,6 +351,11 @@ class GymnasiumModel:
         notes.read(self.keeper.passed, observation, self.keeper.info() if info is None else info)
         return notes.on(saved)
 
+    @property
+    def is_yours(self) -> bool:
+        """Whether it was made around an environment of the caller's, who may act in it."""
+        return not isinstance(self._recipe[0], str)
+
     def restore(self, state: Any) -> None:
         """Put the environment into a state, say to act in it after a plan."""
         self._live = None

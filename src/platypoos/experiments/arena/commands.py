@@ -9,7 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from platypoos.control import DEFAULT_DISCOUNT
+from platypoos.agent import DEFAULT_DISCOUNT
 from platypoos.errors import InvalidArgument
 from platypoos.experiments.arena import gate
 from platypoos.experiments.arena.challenge import load_references

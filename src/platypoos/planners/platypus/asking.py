@@ -8,17 +8,18 @@ from platypoos._jit import part
 from platypoos.meeting import settle
 from platypoos.planners.platypus.knowledge import learn, note
 from platypoos.planners.platypus.mind import Mind
-from platypoos.simulator import ask_legal, evaluate
+from platypoos.simulator import ask_legal, evaluate, is_late
 
 
 @part
 def ask(sim: Any, mind: Mind, count: int) -> bool:
-    """Take the samples of ``nodes``. False only if the model failed, in compiled code."""
+    """Take the samples of ``nodes``. False if time is up, or if a compiled model failed."""
     note(mind, count)
     if not evaluate(sim, mind.tree, mind.nodes[:count], mind.repeats[:count]):
         return False
     new = learn(mind, count)
     if new > 0:
         settle(sim, mind.homes, mind.nodes[:new])
-        return ask_legal(sim, mind.nodes[:new])
-    return True
+        if not ask_legal(sim, mind.nodes[:new]):
+            return False
+    return not is_late(sim)

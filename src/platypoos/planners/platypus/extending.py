@@ -7,13 +7,13 @@ from typing import Any
 import numpy as np
 from numba import types
 
-from platypoos._jit import borrowed, fast, handle_kind, jit, overload
+from platypoos._jit import borrowed, fast, handle_kind, interpreted, jit, overload
 from platypoos.engine import request
 from platypoos.errors import ModelError
 from platypoos.meeting import find_home, settle
 from platypoos.planners.platypus.knowledge import add_child, is_over
 from platypoos.planners.platypus.mind import PATIENCE, Mind
-from platypoos.simulator import ask_legal, calls_made, evaluate
+from platypoos.simulator import ask_legal, calls_made, evaluate, is_late, never
 from platypoos.tree import TERMINAL
 
 
@@ -22,9 +22,12 @@ def extend(sim: Any, mind: Mind, t: int) -> int:
 
     Returns the first step that was not taken; −1 only if the model failed, in compiled code.
     """
+    if hasattr(sim, "machine"):  # a compiled model's ledger, without machine code
+        return int(interpreted(_extend.loop)(sim, mind, t))
     here, depth, first, left, steps_left = _spot(mind, sim.calls)
     most = min(left, steps_left)
     masked, timed, key = len(mind.legal) > 0, len(mind.homes.depth) > 0, sim.key
+    clocked = sim.due is not never
     actions = mind.trial[t : t + (1 if masked else most)].tolist()
     rewards: list[float] = []
     home = node = first
@@ -40,6 +43,8 @@ def extend(sim: Any, mind: Mind, t: int) -> int:
                     break
             node += 1
             home = node
+            if clocked and sim.due():
+                break
     except ModelError as error:
         failure = error
         raise
@@ -109,6 +114,8 @@ def _extend(machine: Any, mind: Mind, t: int) -> int:
             break
         if not ask_legal(machine, one):
             return -1
+        if is_late(machine):
+            break
     return t
 
 

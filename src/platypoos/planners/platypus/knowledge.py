@@ -189,7 +189,8 @@ def solve(mind: Mind, accuracy: float) -> None:
         for state in range(size):
             tree.value[state] = at.rate * span(mind, state)
     rate = at.rate
-    for sweep in range(LEAST_SWEEPS + MOST_VISITS // size):
+    sweeps = 1 if at.hasty == 1 else LEAST_SWEEPS + MOST_VISITS // size
+    for sweep in range(sweeps):
         change, least, most = 0.0, np.inf, -np.inf
         total, fronts, all_total, states, leaves = 0.0, 0, 0.0, 0, 0
         for state in range(size - 1, -1, -1):

@@ -17,6 +17,8 @@ SURPRISE = 6.0
 """Standard errors by which one reward may miss its estimate…"""
 DRIFT = 4.5
 """…and all of them together."""
+HANDOVER = 0.1
+"""Of a deadline: what is kept must not take longer to be handed on."""
 ROUNDING = 1e-6
 """Of the range of all rewards: without noise, a reward may miss its estimate by this."""
 
@@ -64,7 +66,10 @@ class Memory:
     def _room(self, thought: Thought, task: Task) -> int:
         """How many nodes may be kept, to stay under the cap with a plan."""
         per_node = thought.nbytes / len(thought.mind.first)
-        return max(1, int(self.cap / (1.1 * per_node)) - task.budget - 1024)
+        room = int(self.cap / (1.1 * per_node)) - task.budget - 1024
+        if task.deadline is not None and thought.seconds_per_node > 0.0:
+            room = min(room, int(HANDOVER * task.deadline / thought.seconds_per_node))
+        return max(1, room)
 
     def _find(self, thought: Thought, task: Task) -> int:
         """The home of the state to plan for; −1 if it is not known."""

@@ -38,6 +38,7 @@ STANDING = np.dtype(
         ("stage_began", "i8"),  # calls made before the present stage
         ("piece_end", "i8"),  # calls that may have been made when the present piece ends
         ("stops", "i8"),  # whether to stop when it is sure
+        ("hasty", "i8"),  # whether it is interpreted, and has a deadline
         ("sure", "i8"),  # whether it has stopped for that
         ("stuck", "i8"),  # whether the tree explorer finds nothing to ask for
         ("seen", "i8"),  # nodes there were when it last saw nothing new

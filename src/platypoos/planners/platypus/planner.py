@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from dataclasses import dataclass
 from typing import ClassVar
@@ -90,7 +91,7 @@ class Platypus(Planner):
         try:
             self._think(thought, task, before)
         except KeyboardInterrupt as error:
-            if not thought.can_decide:
+            if thought.sim.calls == before:
                 raise
             if not task.open_ended:
                 error.plan = self._made(thought, task, before)  # type: ignore[attr-defined]
@@ -102,11 +103,17 @@ class Platypus(Planner):
         clock = Clock(thought, task, before)
         due = never if task.deadline is None and task.stop is None else clock.due
         while thought.think(due, self.stop_when_sure) and task.open_ended and not due():
-            more = task._replace(budget=max(task.budget, (thought.sim.calls - before) // 2))
+            left = clock.left() - 2.0 * thought.time_to_go_on()
+            if left <= 0.0:
+                break
+            made = thought.sim.calls - before
+            more = task._replace(budget=max(task.budget, made // 2, clock.calls_in(0.5 * left)))
             root = int(thought.mind.at[0].root)
             thought.go_on(more, root, thought.leader, 1 << 62)
 
     def _made(self, thought: Thought, task: Task, before: int) -> Plan:
+        if not thought.can_decide:
+            thought.settle_for_less()
         decision = thought.decide()
         return Plan(
             action=decision.action,
@@ -132,11 +139,23 @@ class Clock:
 
     def __init__(self, thought: Thought, task: Task, before: int) -> None:
         self._thought, self._stop, self._before = thought, task.stop, before
+        self._looked, self._counted = time.perf_counter(), before
         self._end = None if task.deadline is None else task.started + task.deadline
+
+    def left(self) -> float:
+        """Seconds until the deadline."""
+        return math.inf if self._end is None else self._end - time.perf_counter()
+
+    def calls_in(self, seconds: float) -> int:
+        """Calls that can be made in so many seconds, by what the last ones took; 0 for ever."""
+        now, calls = time.perf_counter(), self._thought.sim.calls
+        pace = (now - self._looked) / max(1, calls - self._counted)
+        self._looked, self._counted = now, calls
+        return int(seconds / pace) if seconds < math.inf else 0
 
     def due(self) -> bool:
         """Whether the deadline has passed, or the caller wants to stop."""
-        if not self._thought.can_decide:
+        if self._thought.sim.calls == self._before:
             return False
         if self._end is not None and time.perf_counter() >= self._end:
             return True

@@ -11,6 +11,7 @@ import numpy as np
 
 from platypoos._jit import fast, handle
 from platypoos.advice import NO_HORIZON
+from platypoos.compiling import WORKSHOP, waits
 from platypoos.meeting import bits_of, make_homes, settle, settle_rows
 from platypoos.models.base import Access
 from platypoos.models.compiled import CompiledModel
@@ -55,9 +56,11 @@ CARRIED = (
 """What is carried over from one step of an episode to the next, beside the nodes."""
 
 
-_assess, _gather, _link_children, _settle_rows = (
-    fast(kernel, PATIENCE) for kernel in (assess, gather, link_children, settle_rows)
+_assess, _gather, _link_children = (
+    fast(kernel, PATIENCE) for kernel in (assess, gather, link_children)
 )
+_settle_rows = {size: fast(settle_rows, PATIENCE) for size in (1, 2, 4, 8, 16)}
+"""By the bytes of a word of the states."""
 
 
 class Decision(NamedTuple):
@@ -91,12 +94,19 @@ def length_of(task: Task, discount: float, *, fresh: bool) -> int:
     return task.within_horizon(length)
 
 
+def are_ready() -> bool:
+    """Whether the planner's own loops are compiled by now."""
+    return _link_children.is_compiled() and (waits() or WORKSHOP.open_orders == 0)
+
+
 class Thought:
     """A plan that can be continued: with more calls, or from a state that it has reached."""
 
     def __init__(self, task: Task, discount: float) -> None:
         self.task, self.discount = task, discount
         self.compiled = isinstance(task.model, CompiledModel)
+        self.seconds_per_node = 0.0
+        """That it took to hand on what was known."""
         tree = make_tree(task.budget + 1)
         set_root(tree)
         self.sim: Ledger = task.ledger(tree)
@@ -115,6 +125,7 @@ class Thought:
 
     def go_on(self, task: Task, root: int, kept: Ints, most: int) -> None:
         """Plan again, from a state that is known, with at most so many of the nodes."""
+        started = time.perf_counter()
         old, sim = self.mind, self.sim
         nodes, parents, homes = _gather(old, root, most)
         size = len(nodes)
@@ -144,6 +155,7 @@ class Thought:
         now.h_max, now.h_wide = max(1, before.h_max // 2), max(1, before.h_wide // 2)
         sim.allow(task.budget)
         self._begin(task, kept)
+        self.seconds_per_node = (time.perf_counter() - started) / max(size, 1000)
 
     def _arrays(self, tree: Tree, *, fresh: bool) -> Mind:
         """Room for as many nodes as the tree has, and for a plan."""
@@ -200,10 +212,13 @@ class Thought:
         at.phase = START
         at.discount = self.discount
         at.seed = task.tie_seed()
+        sim.in_haste = task.deadline is not None
+        WORKSHOP.is_eager |= sim.in_haste
         at.began = at.stage_began = at.piece_end = sim.calls
         at.limit = sim.calls + task.budget
         at.stage = self._stage(task.budget)
         at.depth = at.leader = at.last_leader = BEFORE
+        at.hasty = task.deadline is not None and not are_ready()
         if len(kept):
             mind.trial[:] = kept[np.minimum(np.arange(length), len(kept) - 1)]
             at.kept = 1
@@ -211,7 +226,8 @@ class Thought:
 
     def _settle(self, nodes: Ints) -> None:
         if isinstance(self.sim, CompiledSimulator):
-            _settle_rows(self.mind.homes, bits_of(self.sim), nodes)
+            bits = bits_of(self.sim)
+            _settle_rows[bits.itemsize](self.mind.homes, bits, nodes)
         else:
             settle(self.sim, self.mind.homes, nodes)
 
@@ -219,8 +235,8 @@ class Thought:
         """Spend the budget; False if the clock ran out before."""
         sim = self.sim
         self.mind.at[0].stops = stop_when_sure
-        if not isinstance(sim, CompiledSimulator):
-            sim.due = due
+        sim.due = due
+        if not isinstance(sim, CompiledSimulator) or not sim.is_ready(think, (self.mind,)):
             return bool(think(sim, self.mind))
         clocked = due is not never
         stay, glance = (FIRST_STAY, GLANCE) if clocked else (LONG_STAY, LONG_GLANCE)
@@ -241,6 +257,23 @@ class Thought:
         while child != NOBODY and mind.tree.action[child] != action:
             child = int(mind.sibling[child])
         return child
+
+    def time_to_go_on(self) -> float:
+        """Seconds that it takes to begin another plan with all that is known."""
+        return self.seconds_per_node * self.mind.tree.num_nodes
+
+    def settle_for_less(self) -> None:
+        """Time was up before a whole sequence was known: take the best first step."""
+        mind, tree = self.mind, self.mind.tree
+        child, best = int(mind.first[mind.at[0].root]), NOBODY
+        while child != NOBODY:
+            if tree.pulls[child] and (best == NOBODY or tree.reward[child] > tree.reward[best]):
+                best = child
+            child = int(mind.sibling[child])
+        first = int(tree.action[best])
+        mind.sequences[first] = first
+        mind.steps[first], mind.value[first] = 1, tree.reward[best]
+        mind.at[0].leader = first
 
     @property
     def can_decide(self) -> bool:

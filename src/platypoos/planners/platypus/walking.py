@@ -18,13 +18,13 @@ from platypoos.planners.platypus.knowledge import (
     value_of,
 )
 from platypoos.planners.platypus.mind import BEFORE, NOBODY, TREE, Mind
-from platypoos.simulator import calls_made, play_whole
+from platypoos.simulator import calls_made, is_late, play_whole
 from platypoos.tree import ticket
 
 
 @part
 def follow(sim: Any, mind: Mind) -> bool:
-    """Walk along ``trial``, and weigh it. False only if the model failed, in compiled code."""
+    """Walk along ``trial``, and weigh it. False if time is up, or if a compiled model failed."""
     return walk_on(sim, mind, begin_walk(mind, calls_made(sim)))
 
 
@@ -36,10 +36,12 @@ def walk_on(sim: Any, mind: Mind, t: int) -> bool:
         if got < 0:
             return False
         end_walk(mind, got, t)
+        if is_late(sim):
+            return False
     else:
         while t >= 0:
             t = extend(sim, mind, t)
-            if t < 0:
+            if t < 0 or is_late(sim):
                 return False
             t = lay(mind, t, calls_made(sim))
     weigh(mind)
