@@ -213,7 +213,7 @@ def explore_sequences(mind, end):
                 action = (action + 1 + mind.random_below(mind.actions - 1)) % mind.actions
             changed = [action] * (min(end_of_it, mind.length) - start)
             sequence = best[:start] + changed + best[end_of_it:]
-        follow(mind, sequence, "sequences")
+        follow(mind, sequence, "sequences" if end > 0 else "nobody")
 
 
 def propose_policies(mind):
@@ -230,7 +230,7 @@ def propose_policies(mind):
         if mind.calls < mind.budget:
             path = policy(mind, tried)
             if path[-1].after is None or 2 * len(path) >= mind.length:
-                follow(mind, [step.action for step in path], "sequences")
+                follow(mind, [step.action for step in path], "nobody")
 
 
 def policy(mind, tried):
@@ -326,7 +326,8 @@ def plan(step, initial_state, actions, *, discount, budget, seed, sequences=True
 def run_stage(mind, *, sequences):
     """Explore in both ways, propose policies; then look for noise, or hear the jury."""
     began, budget = mind.calls, mind.budget
-    share = mind.wins["tree"] / (mind.wins["tree"] + mind.wins["sequences"])
+    rate = {who: mind.wins[who] / (mind.spent[who] + mind.stage) for who in mind.spent}
+    share = rate["tree"] / (rate["tree"] + rate["sequences"])
     share = max(LEAST_SHARE, min(1.0 - LEAST_SHARE, share))
     owed = LEAST_SHARE * (began + mind.stage) - mind.tree_calls
     tree_end = min(budget, began + max(1, int(share * mind.stage), int(owed)))
@@ -334,9 +335,12 @@ def run_stage(mind, *, sequences):
         wide_end = min(budget, began + max(1, int(WIDE_SHARE * share * mind.stage)))
         explore_tree(mind, wide_end, wide=True)
     stuck = explore_tree(mind, tree_end, wide=mind.squares == 0.0)
+    mind.spent["tree"] += mind.calls - began
+    turn_began = mind.calls
     if sequences:
         mind.idle = 0
         explore_sequences(mind, min(budget, began + mind.stage))
+    mind.spent["sequences"] += mind.calls - turn_began
     if mind.calls < budget:
         propose_policies(mind)
     if mind.calls < budget and mind.squares == 0.0:

@@ -79,7 +79,8 @@ class Mind:
         self.leader = None  # the first action of the best candidate
         self.h_max = {True: 1, False: 1}  # of the next wide round, and of the next other one
         self.rounds = []  # (h_max, wide, complete, states that were opened)
-        self.wins = {"tree": 1, "sequences": 1}
+        self.wins = {"tree": 1, "sequences": 1, "nobody": 0}  # new best sequences…
+        self.spent = {"tree": 0, "sequences": 0}  # …and calls that they have cost
         self.idle, self.looked, self.seen, self.tree_calls = 0, 0, -1, 0
 
     @property
@@ -156,7 +157,8 @@ def solve(mind, accuracy):
         mind.solved, mind.rate = True, mind.mean
         for state in mind.states.values():
             state.value = mind.rate * mind.span
-    for sweep in range(8 + 100_000 // (len(mind.tried) + 1)):
+    visits = 20_000 if accuracy > 1e-9 else 200_000
+    for sweep in range(8 + visits // (len(mind.tried) + 1)):
         change, everyone, fronts = 0.0, [], []
         for state in reversed(mind.states.values()):
             best, chosen = mind.rate * mind.span, None

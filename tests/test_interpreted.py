@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
 import os
 import subprocess
 import sys
 
+import numba
 import numpy as np
 import pytest
+from random_trees import THINKING
 
 import platypoos as pp
-from platypoos import _jit
+from platypoos import _jit, simulator_compiled
 from platypoos.planners.layered import run
 from platypoos.planners.platypus.algorithm import think
+from platypoos.simulator_compiled import CompiledSimulator
 
 PLANNERS = [pp.PlaTyPOOS, pp.SequOOL, pp.StroquOOL, pp.Platypus]
 
@@ -45,12 +49,43 @@ def test_interpreted_and_compiled_plans_are_the_same(kind, access, monkeypatch):
     found = {}
     for patience in (0.0, math.inf):
         with monkeypatch.context() as patch:
-            patch.setattr(_jit, "_is_compiled", lambda _: False)
+            patch.setattr(_jit, "is_on_disk", lambda *_: False)
             for driver in (run, think):
                 loops = _jit.with_fast_kernels(driver._function, patience)
                 patch.setattr(driver, "_python", loops)
             found[patience] = [outcome(*case) for case in cases]
     assert found[0.0] == found[math.inf]
+
+
+def masked_table(seed):
+    """Some actions are not legal, and the model says what states are worth."""
+    problem = pp.problems.Garnet(12, 3, seed=seed, noise=0.5, num_terminal=1)
+    return dataclasses.replace(problem.compiled(), legal=not_the_state, value=half_the_state)
+
+
+@numba.njit
+def not_the_state(state, params, mask):
+    mask[int(state[0]) % 3] = False
+
+
+@numba.njit
+def half_the_state(state, params):
+    return 0.5 * state[0]
+
+
+@pytest.mark.parametrize("name", THINKING)
+@pytest.mark.parametrize("access", ["restore", "reset"])
+def test_a_compiled_model_gives_the_same_plan_before_it_is_compiled(name, access, monkeypatch):
+    # 6 problems each, half of them with masks and values; all of the tree is compared.
+    make = THINKING[name]
+    models = [pp.problems.Garnet(12, 3, seed=s, noise=0.5).compiled() for s in range(3)]
+    models += [masked_table(s) for s in range(3)]
+    cases = [(make(0.9), model, 150, s, access) for s, model in enumerate(models)]
+    found = [outcome(*case) for case in cases]
+    monkeypatch.setattr(simulator_compiled, "waits", lambda: False)
+    monkeypatch.setattr(simulator_compiled.Loops, "is_loaded", lambda *_: False)
+    monkeypatch.setattr(CompiledSimulator, "run", None)  # nothing is run in machine code
+    assert [outcome(*case) for case in cases] == found
 
 
 def test_after_a_while_they_are_compiled():
@@ -79,3 +114,68 @@ print(len(compiled.buffer))
     command = [sys.executable, "-c", code]
     done = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
     assert done.stdout == "0\n"
+
+
+AGENT = """
+import sys, threading, time
+import platypoos as pp
+from numba.core.dispatcher import Dispatcher
+from platypoos.compiling import WORKSHOP
+
+compiled, compile_it = [], Dispatcher.compile
+def compile(self, signature):
+    if threading.current_thread() is threading.main_thread():
+        compiled.append(self.py_func.__name__)
+    return compile_it(self, signature)
+Dispatcher.compile = compile
+
+chain = pp.problems.SwitchChain(noise=10.0)
+model = chain.compiled() if sys.argv[1] == "compiled" else chain
+agent = pp.Agent(model, deadline=0.02, seed=0)
+latest = 0.0
+for _ in range(40):
+    start = time.perf_counter()
+    plan = agent.act(model.initial_state)
+    latest = max(latest, time.perf_counter() - start)
+print(len(compiled), WORKSHOP.open_orders > 0, plan.calls > 0, latest < 2.0)
+"""
+
+
+@pytest.mark.parametrize("kind", ["python", "compiled"])
+def test_with_a_deadline_nothing_is_compiled_in_the_callers_time(kind, tmp_path):
+    # 2 s for a plan of 20 ms is no bar: compiling would take 10 to 30 s.
+    script = tmp_path / "agent.py"
+    script.write_text(AGENT)
+    environment = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path)}
+    environment.pop("PLATYPOOS_COMPILE")
+    command = [sys.executable, str(script), kind]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
+    assert done.stdout == "0 True True True\n"
+
+
+WORKSHOP = """
+from numba import types
+from platypoos import compiling
+from platypoos.schedules import evaluations
+from platypoos.compiling import WORKSHOP, are_loaded, is_on_disk
+from platypoos.tree import ticket
+from platypoos.planners.platypus.knowledge import link_children
+from platypoos.planners.platypus.thought import Thought
+from platypoos._jit import _KINDS
+import platypoos as pp
+pp.plan(pp.problems.SwitchChain(noise=1.0), budget=50, seed=0)
+mind = _KINDS[next(kind for kind in _KINDS if kind.__name__ == "Mind")]
+order = [(link_children, (mind,))]
+print(are_loaded(order), is_on_disk(*order[0]))
+print(WORKSHOP.wait(120.0), are_loaded(order), is_on_disk(*order[0]))
+print(sum(link_children.stats.cache_hits.values()), sum(link_children.stats.cache_misses.values()))
+"""
+
+
+def test_another_process_compiles_and_this_one_loads(tmp_path):
+    environment = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path)}
+    environment.pop("PLATYPOOS_COMPILE")
+    command = [sys.executable, "-c", WORKSHOP]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
+    # It is not there; then it is, and was found in the cache: not compiled in this process.
+    assert done.stdout.split() == ["False", "False", "True", "True", "True", "1", "0"]

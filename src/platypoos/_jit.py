@@ -1,8 +1,8 @@
 """Numba, with caches on disk that notice every change of the compiled code.
 
 Numba caches a compiled function beside its source and recompiles when *that file* changes. Our
-functions call each other across files, so every cache here is stamped with the contents of all
-files that hold compiled code: after an upgrade or an edit nothing stale is ever run.
+functions call each other across files, and use constants of others, so every cache here is stamped
+with the contents of all of them: after an upgrade or an edit nothing stale is ever run.
 """
 
 from __future__ import annotations
@@ -46,11 +46,11 @@ Record = TypeVar("Record")
 
 @cache
 def _package_stamp() -> str:
+    """Of all files whose functions or constants may be in compiled code."""
     digest = hashlib.sha256()
-    for file in sorted(Path(__file__).parent.rglob("*.py")):
-        source = file.read_bytes()
-        if b"_jit" in source:
-            digest.update(source)
+    package = Path(__file__).parent
+    for file in sorted([*package.glob("*.py"), *(package / "planners").rglob("*.py")]):
+        digest.update(file.read_bytes())
     return digest.hexdigest()
 
 
@@ -194,19 +194,18 @@ def fast(kernel: Any, patience: float = 0.0) -> Any:
     calls = 0
 
     def is_ready(args: tuple[Any, ...]) -> bool:
-        nonlocal signature, calls, patience
+        nonlocal signature, calls
         calls += 1
-        if calls % LOOK_AGAIN != 1:
-            return False
+        eager = WORKSHOP.is_eager and not waits()
         if calls == 1:
             signature = tuple(kernel.typeof_pyval(argument) for argument in args)
-        if WORKSHOP.is_eager and not waits():
-            return are_loaded(code_for(kernel, signature))
-        if is_on_disk(kernel, signature):
-            return True
-        if patience > 0.0:
+            if not eager and is_on_disk(kernel, signature):
+                return True
+        if patience > 0.0 and not eager:
             return False
-        return waits() or are_loaded(code_for(kernel, signature))
+        if waits():
+            return True
+        return calls % LOOK_AGAIN == 1 and are_loaded(code_for(kernel, signature))
 
     def call(*args: Any) -> Any:
         nonlocal entry, patience

@@ -46,13 +46,15 @@ class Agent:
         timeout: the seconds to wait for a worker's answer; for ever if left out.
         memory: bytes to keep from step to step, 0 for none; the planner's setting if left out.
 
+    >>> import numpy as np
     >>> import platypoos as pp
+    >>> rng = np.random.default_rng(0)
     >>> chain = pp.problems.SwitchChain(noise=1.0)
     >>> agent = pp.Agent(chain, budget=300, seed=0)
     >>> state = chain.initial_state
     >>> for _ in range(3):
     ...     plan = agent.act(state)
-    ...     state, reward, ended = chain.step(state, plan.action, np.random.default_rng(0))
+    ...     state, reward, ended = chain.step(state, plan.action, rng)
     ...     agent.observe(reward)
     >>> plan.action, plan.calls
     (0, 300)

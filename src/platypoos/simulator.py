@@ -189,7 +189,7 @@ class Simulator(ABC):
         self._drawn = 0  # actions that were drawn by the ledger
         self._streams = Streams(rng, getattr(model, "calls_per_stream", None))
         self._watch = Watch(model, state)
-        self._pace = Pace()
+        self.pace = Pace()
         self.workers = 1
 
     def evaluate(self, tree: Tree, nodes: Nodes, repeats: Nodes) -> None:
@@ -197,7 +197,7 @@ class Simulator(ABC):
         if self.due is never:
             self._evaluate(tree, nodes, repeats)
         else:
-            self._pace.spread(self, self._evaluate, tree, nodes, repeats)
+            self.pace.spread(self, self._evaluate, tree, nodes, repeats)
 
     def _evaluate(self, tree: Tree, nodes: Nodes, repeats: Nodes) -> None:
         try:

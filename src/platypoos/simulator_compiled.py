@@ -115,7 +115,7 @@ class CompiledSimulator:
         self.due: Callable[[], bool] = never
         self.in_haste = False
         self.workers = 1
-        self._pace = Pace()
+        self.pace = Pace()
         root = model.initial_state
         if state is not root:
             root = check_state(state, root)
@@ -249,7 +249,10 @@ class CompiledSimulator:
 
     def evaluate(self, tree: Tree, nodes: Nodes, repeats: Nodes) -> None:
         """Evaluate nodes without machine code."""
-        self._pace.spread(self, self._evaluate, tree, nodes, repeats)
+        if self.due is never:
+            self._evaluate(tree, nodes, repeats)
+        else:
+            self.pace.spread(self, self._evaluate, tree, nodes, repeats)
 
     def _evaluate(self, tree: Tree, nodes: Nodes, repeats: Nodes) -> None:
         self._interpret(walk if self.access is Access.RESET else query, tree, nodes, repeats)

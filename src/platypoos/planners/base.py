@@ -22,6 +22,7 @@ from platypoos.checks import (
     check_number,
     missing_from,
 )
+from platypoos.compiling import WORKSHOP
 from platypoos.errors import InvalidArgument
 from platypoos.models.array import ArrayModel
 from platypoos.models.base import Access
@@ -182,6 +183,7 @@ class Planner(ABC):
     ) -> Plan:
         """As ``plan``, but any state is taken as it is, ``None`` included."""
         started = time.perf_counter()
+        WORKSHOP.is_eager |= deadline is not None
         initial_state(model)  # is it a model at all?
         num_actions = check_num_actions(model.num_actions)
         self._check_clock(budget, deadline, stop)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from platypoos._jit import borrowed, jit, part
+from platypoos._jit import borrowed, inlined, jit, part
 from platypoos.planners.platypus.asking import ask
 from platypoos.planners.platypus.jury import hear, is_sure, next_look
 from platypoos.planners.platypus.knowledge import is_noisy
@@ -88,6 +88,14 @@ def look(sim: Any, mind: Mind) -> bool:
     return count == 0 or ask(sim, mind, count)
 
 
+@inlined
+def share_of_tree(mind: Mind) -> float:
+    """What the tree explorer has earned: by new best sequences for each call, one of them given."""
+    at = mind.at[0]
+    tree = at.tree_wins / (at.tree_spent + at.stage)
+    return tree / (tree + at.sequence_wins / (at.sequence_spent + at.stage))  # type: ignore[no-any-return]
+
+
 @jit
 def advance(mind: Mind, calls: int) -> int:
     """What comes next, and until how many calls."""
@@ -101,10 +109,13 @@ def advance(mind: Mind, calls: int) -> int:
         at.phase = FINISHED
     elif at.phase == TREE:
         at.phase = SEQUENCES
+        at.tree_spent += calls - at.turn_began
+        at.turn_began = calls
         at.idle = 0
         at.piece_end = at.stage_began + at.stage
     elif at.phase == SEQUENCES:
         at.phase = POLICIES
+        at.sequence_spent += calls - at.turn_began
         at.offered = 0
     elif at.phase == POLICIES and not is_noisy(mind):
         at.phase = LOOK
@@ -122,9 +133,8 @@ def advance(mind: Mind, calls: int) -> int:
         at.depth = BEFORE
         at.stuck = at.seen == mind.tree.size[0]
         at.wide = 1
-        at.stage_began = calls
-        share = at.tree_wins / (at.tree_wins + at.sequence_wins)
-        share = max(LEAST_SHARE, min(1.0 - LEAST_SHARE, share))
+        at.stage_began = at.turn_began = calls
+        share = max(LEAST_SHARE, min(1.0 - LEAST_SHARE, share_of_tree(mind)))
         owed = LEAST_SHARE * (calls + at.stage - at.began) - at.tree_calls
         at.tree_end = min(at.limit, calls + max(1, int(share * at.stage), int(owed)))
         at.piece_end = at.tree_end

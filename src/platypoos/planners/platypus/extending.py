@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from typing import Any
 
 import numpy as np
@@ -33,6 +34,7 @@ def extend(sim: Any, mind: Mind, t: int) -> int:
     home = node = first
     ended = False
     failure: ModelError | None = None
+    began = time.perf_counter()
     try:
         for state, reward, ended in sim.steps_from(here, actions):
             sim.put(node, state)
@@ -50,6 +52,7 @@ def extend(sim: Any, mind: Mind, t: int) -> int:
         raise
     finally:
         got = len(rewards)
+        sim.pace.note(got, time.perf_counter() - began)
         if got:
             mind.samples[:got] = rewards
             _grow(mind, t, got, home if home < node else -1, ended)

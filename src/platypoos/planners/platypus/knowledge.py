@@ -9,8 +9,9 @@ from platypoos.advice import UNASKED, count_legal, is_legal, legal_action
 from platypoos.planners.platypus.mind import NOBODY, Ints, Mind
 from platypoos.tree import TERMINAL, draw_below, set_node
 
-LEAST_SWEEPS, MOST_VISITS = 8, 100_000
-"""Solving takes so many sweeps over all states at most, and more if that is this many visits."""
+LEAST_SWEEPS, MOST_VISITS = 8, 20_000
+"""Solving takes so many sweeps over all states at most, and more if that is this many visits (ten
+times as many, if it is to be exact)."""
 ROUGHLY, EXACTLY = 1e-5, 1e-14
 
 
@@ -189,7 +190,8 @@ def solve(mind: Mind, accuracy: float) -> None:
         for state in range(size):
             tree.value[state] = at.rate * span(mind, state)
     rate = at.rate
-    sweeps = 1 if at.hasty == 1 else LEAST_SWEEPS + MOST_VISITS // size
+    visits = MOST_VISITS if accuracy >= ROUGHLY else 10 * MOST_VISITS
+    sweeps = 1 if at.hasty == 1 else LEAST_SWEEPS + visits // size
     for sweep in range(sweeps):
         change, least, most = 0.0, np.inf, -np.inf
         total, fronts, all_total, states, leaves = 0.0, 0, 0.0, 0, 0

@@ -36,6 +36,7 @@ class Memory:
         self.thought: Thought | None = None
         self.dropped: list[str] = []
         """Why the memory was dropped, each time it was."""
+        self.has_warned = False
         self._residuals: list[float] = []
         self._taken = -1
         self._predicted: list[tuple[float, float]] = []  # of the first actions: mean, variance

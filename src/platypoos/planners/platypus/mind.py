@@ -76,8 +76,12 @@ STANDING = np.dtype(
         ("ended", "i8"),  # whether that is the end of the episode
         ("here", "i8"),  # the home where it goes on
         ("known", "i8"),  # nodes there were before it
+        # success: how often an explorer found a new best sequence, and calls that it has cost
         ("tree_wins", "i8"),
         ("sequence_wins", "i8"),
+        ("tree_spent", "i8"),
+        ("sequence_spent", "i8"),
+        ("turn_began", "i8"),  # calls made before the present explorer's turn
         ("offered", "i8"),  # policies that were proposed in this stage
         # the jury
         ("alive", "i8"),  # candidates that are left, by ``order``

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import time
+import warnings
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -91,7 +92,7 @@ class Platypus(Planner):
         try:
             self._think(thought, task, before)
         except KeyboardInterrupt as error:
-            if thought.sim.calls == before:
+            if not thought.can_decide and not thought.has_tried:
                 raise
             if not task.open_ended:
                 error.plan = self._made(thought, task, before)  # type: ignore[attr-defined]
@@ -114,6 +115,7 @@ class Platypus(Planner):
     def _made(self, thought: Thought, task: Task, before: int) -> Plan:
         if not thought.can_decide:
             thought.settle_for_less()
+        _warn_if_slow(thought, task)
         decision = thought.decide()
         return Plan(
             action=decision.action,
@@ -132,6 +134,20 @@ class Platypus(Planner):
             enough=decision.enough,
             horizon=task.horizon,
         )
+
+
+def _warn_if_slow(thought: Thought, task: Task) -> None:
+    """Say so once in an episode if the model is slower than the deadline."""
+    pace, deadline = thought.sim.pace.seconds, task.deadline
+    if deadline is None or pace <= deadline or getattr(task.memory, "has_warned", False):
+        return
+    if task.memory is not None:
+        task.memory.has_warned = True
+    warnings.warn(
+        f"a call of the model takes {1e3 * pace:.3g} ms, and the deadline is "
+        f"{1e3 * deadline:.3g} ms: plans make one call, and are late",
+        stacklevel=2,
+    )
 
 
 class Clock:

@@ -47,6 +47,8 @@ CARRIED = (
     "looked",
     "tree_wins",
     "sequence_wins",
+    "tree_spent",
+    "sequence_spent",
     "over_at",
     "solved",
     "rate",
@@ -213,7 +215,6 @@ class Thought:
         at.discount = self.discount
         at.seed = task.tie_seed()
         sim.in_haste = task.deadline is not None
-        WORKSHOP.is_eager |= sim.in_haste
         at.began = at.stage_began = at.piece_end = sim.calls
         at.limit = sim.calls + task.budget
         at.stage = self._stage(task.budget)
@@ -274,6 +275,11 @@ class Thought:
         mind.sequences[first] = first
         mind.steps[first], mind.value[first] = 1, tree.reward[best]
         mind.at[0].leader = first
+
+    @property
+    def has_tried(self) -> bool:
+        """Whether there is a sample of a first action."""
+        return any(self.mind.tree.pulls[self.child_by(a)] > 0 for a in range(len(self.mind.value)))
 
     @property
     def can_decide(self) -> bool:

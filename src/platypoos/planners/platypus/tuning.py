@@ -10,7 +10,7 @@ from typing import Final
 
 STAGES: Final = 16
 """A plan explores, solves and compares in so many parts."""
-LEAST_SHARE: Final = 0.125
+LEAST_SHARE: Final = 0.25
 """The tree explorer gets this share of all calls at least, and the sequence explorer of what a
 stage has for both; the rest follows success."""
 WIDE_SHARE: Final = 0.5

@@ -17,7 +17,7 @@ from platypoos.planners.platypus.knowledge import (
     random_action,
     value_of,
 )
-from platypoos.planners.platypus.mind import BEFORE, NOBODY, TREE, Mind
+from platypoos.planners.platypus.mind import BEFORE, NOBODY, SEQUENCES, TREE, Mind
 from platypoos.simulator import calls_made, is_late, play_whole
 from platypoos.tree import ticket
 
@@ -153,7 +153,7 @@ def weigh(mind: Mind) -> None:
     if at.leader != BEFORE and value > mind.value[at.leader]:
         if at.phase == TREE:
             at.tree_wins += 1
-        else:
+        elif at.phase == SEQUENCES:
             at.sequence_wins += 1
     mind.value[first] = value
     mind.outlook[first] = outlook(mind, mind.trial, steps)
