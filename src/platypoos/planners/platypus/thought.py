@@ -85,7 +85,7 @@ class Decision(NamedTuple):
 def length_of(task: Task, discount: float, *, fresh: bool) -> int:
     """How long sequences are.
 
-    In a fresh plan, those of one action must be tried for all; by RESET, where every step of a
+    In the first plan, those of one action must be tried for all; by RESET, where every step of a
     sequence is paid again each time, as often as they are long.
     """
     length = whole_length(discount, task.budget)
@@ -139,7 +139,7 @@ class Thought:
         tree.value[:size] = old.tree.value[old_home]
         sim.keep(old_home, tree)
         self.task = task
-        self.mind = self._arrays(tree, fresh=len(kept) == 0)
+        self.mind = self._arrays(tree, fresh=False)
         self.mind.homes.home[:size] = homes
         _link_children(self.mind)
         if self.compiled and not self.mind.reset:
