@@ -328,3 +328,19 @@ def test_statistics_against_known_values():
         statistics.probability_of_improvement(np.array([1.0, 2.0]), np.array([0.0, 1.0])) == 0.875
     )
     assert statistics.interquartile_mean(np.array([-100.0, 1.0, 3.0, 100.0])) == 2.0
+
+
+def test_ctrl_c_ends_all_workers_at_once(tmp_path):
+    # Each cell would take minutes; 30 s are for a busy machine.
+    command = [
+        *(sys.executable, "-m", "platypoos", "compare", "--problem", "gymnasium:env=CartPole-v1"),
+        *("--planner", "platypus", "--budget", "1000000", "--seeds", "4", "--workers", "2"),
+        *("--out", str(tmp_path / "out")),
+    ]
+    process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True, start_new_session=True)
+    time.sleep(6.0)  # workers are importing, or at work
+    os.killpg(process.pid, signal.SIGINT)
+    _, said = process.communicate(timeout=30)
+    assert process.returncode == 130
+    assert "what is done is kept" in said
+    assert "Traceback" not in said

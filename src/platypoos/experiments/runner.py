@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import signal
+import threading
 import time
 from collections.abc import Iterator
 from concurrent.futures import FIRST_COMPLETED, Executor, Future, ProcessPoolExecutor, wait
@@ -11,6 +13,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from multiprocessing import get_context
 from pathlib import Path
+from typing import Any
 
 from platypoos.checks import check_count
 from platypoos.errors import InvalidArgument, PlatypoosError
@@ -198,8 +201,30 @@ def _executor(workers: int | None, cluster: str | None) -> Iterator[tuple[Execut
             yield client.get_executor(retries=3), width
         return
     width = workers or os.cpu_count() or 1
-    pool = ProcessPoolExecutor(width, mp_context=get_context("spawn"))
+    pool = Pool(width, mp_context=get_context("spawn"))
     try:
         yield pool, width
+    except BaseException:
+        pool.end_at_once()
+        raise
     finally:
         pool.shutdown(wait=False, cancel_futures=True)
+
+
+class Pool(ProcessPoolExecutor):
+    """Worker processes that leave Ctrl-C to us, and can be ended in the middle of their work."""
+
+    def submit(self, *args: Any, **kwargs: Any) -> Future[Any]:
+        """As usual; a process that is started for it ignores Ctrl-C from its first moment."""
+        if threading.current_thread() is not threading.main_thread():
+            return super().submit(*args, **kwargs)
+        before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+        try:
+            return super().submit(*args, **kwargs)
+        finally:
+            signal.signal(signal.SIGINT, before)
+
+    def end_at_once(self) -> None:
+        """Do not wait for what is under way: it may take minutes."""
+        for process in list((self._processes or {}).values()):
+            process.terminate()
