@@ -67,9 +67,16 @@ class Loops:
     def __init__(self, machine: Machine, cacheable: bool) -> None:
         self._kind = HandleType(typeof(machine))
         self._cacheable = cacheable
+        self._store: Callable[..., Any] | None = None
         self._needed: dict[Driver, list[tuple[Any, tuple[Any, ...]]]] = {}
         self.addresses = np.zeros(len(Request.all), np.int64)
         self.drivers: dict[Driver, Callable[..., Any]] = {}
+
+    def store(self, machine: Machine, address: int) -> None:
+        """Write a machine to where its loops will read it."""
+        if self._store is None:
+            self._store = entry_point(store, (machine, 0))
+        self._store(machine, address)
 
     def is_loaded(self, driver: Driver, machine: Machine, args: tuple[Any, ...]) -> bool:
         """Whether all the code that a driver needs is there; if not, it is asked for."""
@@ -208,7 +215,7 @@ class CompiledSimulator:
         if self._engine is None or self._engine[0] is not machine:
             loops = self._loops()
             memory = np.empty(Handle.BYTES, np.uint8)
-            entry_point(store, (machine, 0))(machine, memory.ctypes.data)
+            loops.store(machine, memory.ctypes.data)
             engine = Engine(
                 machine=memory.ctypes.data,
                 requests=loops.addresses,

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from platypoos.checks import check_count
+from platypoos.compiling import wait_for_compilers
 from platypoos.errors import InvalidArgument, PlatypoosError
 from platypoos.experiments.cells import Row, run_cells
 from platypoos.experiments.spec import NO_MAKERS, PROBLEMS, Cell, Experiment, Makers
@@ -201,7 +202,7 @@ def _executor(workers: int | None, cluster: str | None) -> Iterator[tuple[Execut
             yield client.get_executor(retries=3), width
         return
     width = workers or os.cpu_count() or 1
-    pool = Pool(width, mp_context=get_context("spawn"))
+    pool = Pool(width, mp_context=get_context("spawn"), initializer=wait_for_compilers)
     try:
         yield pool, width
     except BaseException:
