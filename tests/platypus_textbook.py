@@ -38,7 +38,7 @@ from platypoos.planners.platypus.tuning import (
 from platypoos.planners.sequence_search import SEED_SHARE
 from platypoos.tree import ticket
 
-ROUGHLY, EXACTLY = 1e-5, 1e-14
+ROUGHLY, EXACTLY = 1e-3, 1e-14
 
 
 def follow(mind, actions, finder):

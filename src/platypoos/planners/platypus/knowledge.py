@@ -12,7 +12,7 @@ from platypoos.tree import TERMINAL, draw_below, set_node
 LEAST_SWEEPS, MOST_VISITS = 8, 20_000
 """Solving takes so many sweeps over all states at most, and more if that is this many visits (ten
 times as many, if it is to be exact)."""
-ROUGHLY, EXACTLY = 1e-5, 1e-14
+ROUGHLY, EXACTLY = 1e-3, 1e-14
 
 
 @inlined
