@@ -14,9 +14,9 @@ from random_trees import Counted
 
 import platypoos as pp
 from platypoos.models.keys import key_of
+from platypoos.pace import never
 from platypoos.planners.base import Task
 from platypoos.planners.platypus.thought import Thought
-from platypoos.simulator import never
 
 GAMMA = 0.95
 
@@ -257,10 +257,11 @@ def test_it_stops_at_the_deadline():
     for form in (model, model.compiled()):
         platypus().plan(form, budget=None, deadline=0.01, seed=0)  # compiles
         start = time.perf_counter()
-        plan = platypus().plan(form, budget=None, deadline=0.2, seed=0)
+        seconds = 1.0 if form is model else 0.2  # its loops may still be interpreted
+        plan = platypus().plan(form, budget=None, deadline=seconds, seed=0)
         assert time.perf_counter() - start < 5.0  # a busy machine; the benchmark measures it
         assert plan.budget is None
-        assert plan.calls > (50 if form is model else 200)  # loops may still be interpreted
+        assert plan.calls > 200
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # the model is slower than that
             at_once = platypus().plan(form, budget=None, deadline=1e-9, seed=0)

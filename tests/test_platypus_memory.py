@@ -8,8 +8,8 @@ from random_trees import Counted
 from test_platypus import GAMMA, platypus, thought_for
 
 import platypoos as pp
+from platypoos.pace import never
 from platypoos.planners.platypus.memory import Memory
-from platypoos.simulator import never
 
 
 def lost(problem, episode):

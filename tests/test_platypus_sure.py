@@ -40,7 +40,7 @@ def walk(goal, noise, key=None):
 
 
 def test_it_looks_farther_with_more_calls_where_nothing_is_shared():
-    # Seeds 0 … 19, prizes on either side: 29 of 40 right; PlaTyPOOS has 30.
+    # Seeds 0 … 19, prizes on either side: 31 of 40 right; PlaTyPOOS has 30.
     plans = [
         platypus().plan(walk(goal, 0.2), budget=5_000, seed=seed)
         for goal in (6, -6)
@@ -48,7 +48,7 @@ def test_it_looks_farther_with_more_calls_where_nothing_is_shared():
     ]
     assert min(plan.depth for plan in plans) >= 7
     right = sum(plan.action == (i < 20) for i, plan in enumerate(plans))
-    assert right >= 26
+    assert right >= 30
 
 
 def test_a_key_lets_a_function_model_share():
@@ -84,7 +84,7 @@ def test_enough_is_rarely_said_of_a_wrong_action():
         plans = [planner.plan(model, budget=budget, seed=seed) for seed in range(100)]
         said.append(sum(plan.enough for plan in plans))
         wrong += sum(plan.enough and values[plan.action] < values.max() - 1e-9 for plan in plans)
-    assert said[0] > 25
+    assert said[0] > 45
     assert wrong <= 1
 
 

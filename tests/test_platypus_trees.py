@@ -37,14 +37,20 @@ def regrets(planner, problem, budget, runs):
     return np.array(lost)
 
 
+MISSED = pytest.mark.xfail(strict=True, reason="few calls for many actions")
+
+
 @pytest.mark.parametrize(
     ("kind", "states", "actions", "noise", "budget"),
     [
         # Nothing meets. Noise: standard deviations of the rewards.
+        pytest.param("random", 1 << 17, 8, 1.0, 100, marks=MISSED),
         ("random", 1 << 17, 4, 0.3, 3_000),
         ("smooth", 1 << 17, 8, 1.0, 1_000),
         # Some do, and close loops that are known for ever.
+        pytest.param("random", 400, 8, 0.0, 100, marks=MISSED),
         ("random", 400, 8, 0.0, 1_000),
+        pytest.param("random", 400, 8, 1.0, 100, marks=MISSED),
     ],
 )
 def test_it_is_no_worse_than_the_published_planner(kind, states, actions, noise, budget):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -108,24 +109,19 @@ def _draw_by_policy(sim: Any, row: Any, planned: Any, mask: Any, rolling_out: An
 # Inside compiled code the kernels that a model has are known when it is compiled.
 
 
-@overload(starts_over)
-def _starts_over(sim: Any) -> Any:
-    walks = says(sim, "path")
+def _is_known(question: Callable[[Any], bool], name: str) -> None:
+    @overload(question)
+    def answer(sim: Any) -> Any:
+        known = says(sim, name)
 
-    def implementation(sim: Any) -> Any:  # noqa: ARG001
-        return walks
+        def implementation(sim: Any) -> Any:  # noqa: ARG001
+            return known
 
-    return implementation
+        return implementation
 
 
-@overload(has_masks)
-def _has_masks(sim: Any) -> Any:
-    masked = says(sim, "legal_kernel")
-
-    def implementation(sim: Any) -> Any:  # noqa: ARG001
-        return masked
-
-    return implementation
+_is_known(starts_over, "path")
+_is_known(has_masks, "legal_kernel")
 
 
 @overload(write_mask)

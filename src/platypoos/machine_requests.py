@@ -13,7 +13,7 @@ from numba import types
 from platypoos._jit import HandleType, handle_of, opened, overload
 from platypoos.engine import is_engine, request
 from platypoos.machine import Machine, ask_all, play_path, query, walk
-from platypoos.machine_advice import CALLS, PAUSE, says
+from platypoos.machine_advice import CALLS, PAUSE, says, starts_over
 from platypoos.meeting import Homes, make_homes, settle, settle_rows, words_of
 from platypoos.simulator import (
     Floats,
@@ -42,7 +42,7 @@ def is_machine(sim: Any) -> bool:
 
 def evaluate_all(sim: Any, tree: Tree, nodes: Nodes, repeats: Nodes) -> bool:
     """Evaluate nodes, by walks or from stored states."""
-    raise NotImplementedError
+    return walk(sim, tree, nodes, repeats) if starts_over(sim) else query(sim, tree, nodes, repeats)
 
 
 @overload(evaluate_all)
@@ -85,7 +85,10 @@ def _settle(machine: Any, homes: Homes, nodes: Nodes) -> bool:
 
 def settle_all(sim: Any, homes: Homes, nodes: Nodes) -> None:
     """Find homes; by RESET, where there are no states, every node is one."""
-    raise NotImplementedError
+    if starts_over(sim):
+        homes.home[nodes] = nodes
+    else:
+        settle_rows(homes, sim.states.view(words_of(sim.states.dtype)), nodes)
 
 
 @overload(settle_all)

@@ -8,7 +8,7 @@ import numpy as np
 from numba.np.numpy_support import as_dtype
 from numpy.typing import NDArray
 
-from platypoos._jit import borrowed, interpreted, jit
+from platypoos._jit import borrowed, jit
 from platypoos.blame import brief
 from platypoos.errors import InvalidArgument, ModelError
 
@@ -34,12 +34,11 @@ def make_homes(capacity: int, compiled: bool, depth: NDArray[np.int32] | None = 
 
 def settle(sim: Any, homes: Homes, nodes: NDArray[np.int64]) -> None:
     """Find the homes of nodes that have just been sampled for the first time."""
-    if hasattr(sim, "machine"):  # a compiled model's, without machine code
-        if sim.machine.path is not None:
-            homes.home[nodes] = nodes
-        else:
-            interpreted(settle_rows)(homes, bits_of(sim), nodes)
-        return
+    sim.settle(homes, nodes)
+
+
+def settle_by_key(sim: Any, homes: Homes, nodes: NDArray[np.int64]) -> None:
+    """Find homes by what tells the states of a Python model apart."""
     if sim.key is None:
         homes.home[nodes] = nodes
         return

@@ -27,8 +27,9 @@ from platypoos.advice import (
 )
 from platypoos.blame import located, not_deterministic
 from platypoos.errors import BudgetExceeded, InvalidArgument, ModelError
+from platypoos.meeting import Homes, settle_by_key
 from platypoos.models.base import Access
-from platypoos.pace import Pace
+from platypoos.pace import Pace, never
 from platypoos.streams import Streams
 from platypoos.tree import ROOT, TERMINAL, Tree
 from platypoos.watch import Watch
@@ -145,11 +146,6 @@ def is_due(sim: Any) -> bool:
     return bool(sim.due())
 
 
-def never() -> bool:
-    """A clock that never runs out."""
-    return False
-
-
 class Simulator(ABC):
     """The ledger of one plan with a Python model.
 
@@ -194,10 +190,7 @@ class Simulator(ABC):
 
     def evaluate(self, tree: Tree, nodes: Nodes, repeats: Nodes) -> None:
         """Make the calls; see :func:`evaluate`. With a clock, no more after it has run out."""
-        if self.due is never:
-            self._evaluate(tree, nodes, repeats)
-        else:
-            self.pace.spread(self, self._evaluate, tree, nodes, repeats)
+        self.pace.spread(self, self._evaluate, tree, nodes, repeats)
 
     def _evaluate(self, tree: Tree, nodes: Nodes, repeats: Nodes) -> None:
         try:
@@ -209,6 +202,10 @@ class Simulator(ABC):
                     self._walk(tree, nodes[asked], repeats[asked])
         except ModelError as error:
             raise self._kept(error) from error.__cause__
+
+    def settle(self, homes: Homes, nodes: Nodes) -> None:
+        """Find the homes of nodes; see ``meeting.settle``."""
+        settle_by_key(self, homes, nodes)
 
     def play(self, tree: Tree, path: Nodes, rewards: Floats, start: int, roll_out: bool) -> int:
         """Make the walk; see :func:`play`."""

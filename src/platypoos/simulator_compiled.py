@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
 from numba import int64, typeof
 from numba.core.errors import NumbaError
 
-from platypoos import machine_requests  # noqa: F401  what planners ask for, in compiled code
 from platypoos._jit import (
     Handle,
     HandleType,
@@ -36,7 +36,7 @@ from platypoos.checks import check_state
 from platypoos.compiling import are_loaded, waits
 from platypoos.engine import Engine, Request, requests_of
 from platypoos.errors import BudgetExceeded, InvalidArgument, ModelError, PlatypoosError
-from platypoos.machine import Machine, ask_all, play_path, query, walk
+from platypoos.machine import Machine, ask_all, play_path
 from platypoos.machine_advice import (
     BAD_ADVICE,
     BAD_REWARD,
@@ -54,10 +54,12 @@ from platypoos.machine_advice import (
     STATUS,
     STEP,
 )
+from platypoos.machine_requests import evaluate_all, settle_all
+from platypoos.meeting import Homes
 from platypoos.models.base import Access
 from platypoos.models.compiled import CompiledModel
-from platypoos.pace import Pace
-from platypoos.simulator import Nodes, ask_legal, never
+from platypoos.pace import Pace, never
+from platypoos.simulator import Nodes, ask_legal
 from platypoos.tree import ROOT, Tree
 
 
@@ -256,13 +258,11 @@ class CompiledSimulator:
 
     def evaluate(self, tree: Tree, nodes: Nodes, repeats: Nodes) -> None:
         """Evaluate nodes without machine code."""
-        if self.due is never:
-            self._evaluate(tree, nodes, repeats)
-        else:
-            self.pace.spread(self, self._evaluate, tree, nodes, repeats)
+        self.pace.spread(self, partial(self._interpret, evaluate_all), tree, nodes, repeats)
 
-    def _evaluate(self, tree: Tree, nodes: Nodes, repeats: Nodes) -> None:
-        self._interpret(walk if self.access is Access.RESET else query, tree, nodes, repeats)
+    def settle(self, homes: Homes, nodes: Nodes) -> None:
+        """Find the homes of nodes without machine code."""
+        self._interpret(settle_all, homes, nodes)
 
     def play(self, tree: Tree, path: Nodes, rewards: Any, start: int, roll_out: bool) -> Any:
         """Walk along a path without machine code."""
@@ -363,16 +363,11 @@ class CompiledSimulator:
 
 SMALL = 5_000
 """Calls of a plan that is made without machine code before it would be compiled."""
-ENGINE = typeof(
-    handle(
-        Engine(
-            0, np.empty(0, np.int64), np.empty(0, np.int64), np.empty((0, 0), np.uint8), np.empty(0)
-        )
-    )
-)
 
 _NO_LEGAL = np.empty((0, 0), np.uint8)
 _NO_WORTH = np.empty(0)
+_NO_NODES = np.empty(0, np.int64)
+ENGINE = typeof(handle(Engine(0, _NO_NODES, _NO_NODES, _NO_LEGAL, _NO_WORTH)))
 
 
 def _python(kernel: Any) -> Any:

@@ -30,7 +30,7 @@ COMPARE_EXAMPLES = """\
 examples:
   platypoos compare --problem switch-chain:noise=10 --planner platypoos \\
       --planner olop:reward_max=130,noise=10 --budget 300 1000 3000 --seeds 20
-  platypoos compare --problem my_module:make_model --planner graph sequence-search \\
+  platypoos compare --problem my_module:make_model --planner platypus sequence-search \\
       --measure total
   platypoos compare --file grid.toml --out out/grid
 

@@ -37,7 +37,7 @@ EXAMPLES = """\
 examples:
   platypoos arena                                  # quick: under ten minutes on two cores
   platypoos arena --full --out out/arena-full      # all problems and budgets: hours; resumable
-  platypoos arena --family traps tables --planner graph uct sequence-search
+  platypoos arena --family traps tables --planner platypus uct sequence-search
   platypoos arena --problem my_module:make_model --budget 300 1000 --steps 50
   platypoos arena --problem my_module:make_model --write-baseline mine.csv
   platypoos arena --against docs/results/arena-baseline.csv     # fails if a planner got worse

@@ -12,9 +12,10 @@ from platypoos._jit import borrowed, fast, handle_kind, interpreted, jit, overlo
 from platypoos.engine import request
 from platypoos.errors import ModelError
 from platypoos.meeting import find_home, settle
+from platypoos.pace import never
 from platypoos.planners.platypus.knowledge import add_child, is_over
 from platypoos.planners.platypus.mind import PATIENCE, Mind
-from platypoos.simulator import ask_legal, calls_made, evaluate, is_late, never
+from platypoos.simulator import ask_legal, calls_made, evaluate, is_late
 from platypoos.tree import TERMINAL
 
 

@@ -9,12 +9,12 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from platypoos.errors import InvalidArgument
+from platypoos.pace import never
 from platypoos.plan import Plan
 from platypoos.planners.base import Planner, Task
 from platypoos.planners.platypoos import PlaTyPOOS
 from platypoos.planners.platypus.memory import Memory
 from platypoos.planners.platypus.thought import Thought
-from platypoos.simulator import never
 
 FIRST_BUDGET = 16
 """Without a budget, the first part of a plan has so many calls for each action; later ones have

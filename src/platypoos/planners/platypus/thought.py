@@ -16,6 +16,7 @@ from platypoos.meeting import bits_of, make_homes, settle, settle_rows
 from platypoos.models.base import Access
 from platypoos.models.compiled import CompiledModel
 from platypoos.models.keys import key_of
+from platypoos.pace import never
 from platypoos.planners.base import Ledger, Task
 from platypoos.planners.platypus.algorithm import think
 from platypoos.planners.platypus.jury import assess
@@ -32,7 +33,6 @@ from platypoos.planners.platypus.mind import (
 from platypoos.planners.platypus.tuning import STAGES
 from platypoos.planners.sequence_search import SEED_SHARE
 from platypoos.planners.sequences import whole_length
-from platypoos.simulator import never
 from platypoos.simulator_compiled import CompiledSimulator
 from platypoos.tree import ROOT, TERMINAL, Tree, copy_nodes, make_tree, set_node, set_root
 
