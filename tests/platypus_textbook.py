@@ -185,7 +185,6 @@ def open_layer(mind, layer, h_max, h, end, *, wide):
                 if missing > 0:
                     request[try_action(mind, state, action)] = missing
                     left -= missing
-    mind.tree_calls += sum(request.values())
     take_samples(mind, request)
     return chosen, enough
 
@@ -329,13 +328,16 @@ def run_stage(mind, *, sequences):
     rate = {who: mind.wins[who] / (mind.spent[who] + mind.stage) for who in mind.spent}
     share = rate["tree"] / (rate["tree"] + rate["sequences"])
     share = max(LEAST_SHARE, min(1.0 - LEAST_SHARE, share))
-    owed = LEAST_SHARE * (began + mind.stage) - mind.tree_calls
-    tree_end = min(budget, began + max(1, int(share * mind.stage), int(owed)))
-    if mind.squares > 0.0:
-        wide_end = min(budget, began + max(1, int(WIDE_SHARE * share * mind.stage)))
-        explore_tree(mind, wide_end, wide=True)
-    stuck = explore_tree(mind, tree_end, wide=mind.squares == 0.0)
-    mind.spent["tree"] += mind.calls - began
+    mind.credit += share * (began - mind.stage_began) if sequences else mind.stage
+    mind.stage_began = began
+    if mind.credit >= 1.0:
+        if mind.squares > 0.0:
+            wide_end = min(budget, began + max(1, int(WIDE_SHARE * mind.credit)))
+            explore_tree(mind, wide_end, wide=True)
+        tree_end = min(budget, began + int(mind.credit))
+        mind.stuck = explore_tree(mind, tree_end, wide=mind.squares == 0.0)
+        mind.spent["tree"] += mind.calls - began
+        mind.credit = min(0.0, mind.credit - (mind.calls - began))
     turn_began = mind.calls
     if sequences:
         mind.idle = 0
@@ -344,6 +346,6 @@ def run_stage(mind, *, sequences):
     if mind.calls < budget:
         propose_policies(mind)
     if mind.calls < budget and mind.squares == 0.0:
-        look_for_noise(mind, began, stuck=stuck)
+        look_for_noise(mind, began, stuck=mind.stuck)
     elif budget - mind.calls > JURY_SHARE * budget:
         hear_jury(mind, min(budget, mind.calls + int(HEARING_SHARE * mind.stage)))

@@ -81,7 +81,9 @@ class Mind:
         self.rounds = []  # (h_max, wide, complete, states that were opened)
         self.wins = {"tree": 1, "sequences": 1, "nobody": 0}  # new best sequences…
         self.spent = {"tree": 0, "sequences": 0}  # …and calls that they have cost
-        self.idle, self.looked, self.seen, self.tree_calls = 0, 0, -1, 0
+        self.credit, self.stage_began = 0.0, 0  # what the tree explorer has earned; see run_stage
+        self.stuck = False  # whether it found nothing to ask for
+        self.idle, self.looked, self.seen = 0, 0, -1
 
     @property
     def variance(self):

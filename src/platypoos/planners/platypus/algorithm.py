@@ -90,10 +90,14 @@ def look(sim: Any, mind: Mind) -> bool:
 
 @inlined
 def share_of_tree(mind: Mind) -> float:
-    """What the tree explorer has earned: by new best sequences for each call, one of them given."""
+    """What the tree explorer earns of each call: by new best sequences for each call it has cost.
+
+    Each explorer is given one in a stage to begin with.
+    """
     at = mind.at[0]
     tree = at.tree_wins / (at.tree_spent + at.stage)
-    return tree / (tree + at.sequence_wins / (at.sequence_spent + at.stage))  # type: ignore[no-any-return]
+    share = tree / (tree + at.sequence_wins / (at.sequence_spent + at.stage))
+    return max(LEAST_SHARE, min(1.0 - LEAST_SHARE, share))  # type: ignore[no-any-return]
 
 
 @jit
@@ -110,6 +114,7 @@ def advance(mind: Mind, calls: int) -> int:
     elif at.phase == TREE:
         at.phase = SEQUENCES
         at.tree_spent += calls - at.turn_began
+        at.credit = min(0.0, at.credit - (calls - at.turn_began))
         at.turn_began = calls
         at.idle = 0
         at.piece_end = at.stage_began + at.stage
@@ -129,16 +134,19 @@ def advance(mind: Mind, calls: int) -> int:
         at.alive = at.offered = 0
         at.piece_end = calls + int(HEARING_SHARE * at.stage)
     else:
-        at.phase = TREE
-        at.depth = BEFORE
-        at.stuck = at.seen == mind.tree.size[0]
-        at.wide = 1
+        at.credit += share_of_tree(mind) * (calls - at.stage_began)
         at.stage_began = at.turn_began = calls
-        share = max(LEAST_SHARE, min(1.0 - LEAST_SHARE, share_of_tree(mind)))
-        owed = LEAST_SHARE * (calls + at.stage - at.began) - at.tree_calls
-        at.tree_end = min(at.limit, calls + max(1, int(share * at.stage), int(owed)))
-        at.piece_end = at.tree_end
-        if is_noisy(mind):
-            at.piece_end = calls + max(1, int(WIDE_SHARE * share * at.stage))
+        at.phase = SEQUENCES
+        at.idle = 0
+        at.piece_end = calls + at.stage
+        if at.credit >= 1.0:
+            at.phase = TREE
+            at.depth = BEFORE
+            at.stuck = at.seen == mind.tree.size[0]
+            at.wide = 1
+            at.tree_end = min(at.limit, calls + int(at.credit))
+            at.piece_end = at.tree_end
+            if is_noisy(mind):
+                at.piece_end = calls + max(1, int(WIDE_SHARE * at.credit))
     at.piece_end = min(at.piece_end, at.limit)
     return at.phase  # type: ignore[no-any-return]

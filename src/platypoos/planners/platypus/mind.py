@@ -56,7 +56,7 @@ STANDING = np.dtype(
         ("h_max", "i8"),  # of rounds that sample well…
         ("h_wide", "i8"),  # …and of those that see each action once
         ("wide", "i8"),  # whether the present round is one of those
-        ("tree_calls", "i8"),  # calls that its openings have cost in this plan
+        ("credit", "f8"),  # calls that it has earned and not spent; negative if it spent more
         ("tree_end", "i8"),  # calls that may have been made when the tree explorer is through
         ("round_number", "i8"),
         ("depth", "i8"),  # of the present layer; BEFORE a round

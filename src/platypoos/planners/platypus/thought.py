@@ -48,6 +48,7 @@ CARRIED = (
     "tree_wins",
     "sequence_wins",
     "tree_spent",
+    "credit",
     "sequence_spent",
     "over_at",
     "solved",

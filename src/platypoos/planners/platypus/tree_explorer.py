@@ -231,7 +231,6 @@ def open_entry(mind: Mind, entry: int, times: int, left: int, count: int) -> tup
         at.opened = 1
         mind.nodes[count] = child
         mind.repeats[count] = missing
-        at.tree_calls += missing * cost
         left -= missing * cost
         count += 1
     mind.seen_in[state] = at.round_number

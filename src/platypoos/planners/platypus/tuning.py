@@ -11,8 +11,8 @@ from typing import Final
 STAGES: Final = 16
 """A plan explores, solves and compares in so many parts."""
 LEAST_SHARE: Final = 0.25
-"""The tree explorer gets this share of all calls at least, and the sequence explorer of what a
-stage has for both; the rest follows success."""
+"""The tree explorer gets this share of all calls at least, and 1 less this at most; it follows
+success."""
 WIDE_SHARE: Final = 0.5
 """With noise, the tree explorer sees new states with this share, and samples well with the rest."""
 HEARING_SHARE: Final = 0.5

@@ -1,0 +1,80 @@
+"""The signature: a fingerprint of what every planner does, on a fixed set of plans.
+
+    python tests/signature.py        writes tests/signature.json
+
+Refactoring leaves the signature alone. A change of behaviour changes it on purpose, in the same
+commit; the line of a planner shows which one changed.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+import json
+import os
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+os.environ.setdefault("PLATYPOOS_COMPILE", "wait")
+
+import numba
+from random_trees import PLANNERS, can_use
+
+import platypoos as pp
+
+FILE = Path(__file__).with_name("signature.json")
+BUDGET, DISCOUNT, STEPS = 150, 0.9, 3
+
+
+@numba.njit
+def not_the_state(state, params, mask):
+    mask[int(state[0]) % 3] = False
+
+
+def models() -> dict[str, Any]:
+    """Each kind of model: with and without noise, ends and masks."""
+    silent = pp.problems.Garnet(12, 3, seed=1, num_terminal=1)
+    noisy = pp.problems.Garnet(12, 3, seed=2, noise=0.5)
+    return {
+        "function": noisy,
+        "function, no noise, ends": silent,
+        "array": noisy.array(),
+        "compiled": noisy.compiled(),
+        "compiled, no noise, ends": silent.compiled(),
+        "compiled, masked": dataclasses.replace(noisy.compiled(), legal=not_the_state),
+    }
+
+
+def facts(plan: pp.Plan) -> Iterator[Any]:
+    """What a plan says; nine digits of each number, since the last ones depend on the processor."""
+    yield from (plan.action, plan.actions, plan.calls, plan.depth)
+    yield [f"{value:.9g}" for value in (plan.value, *plan.action_values)]
+
+
+def signature_of(name: str) -> str:
+    """Single plans for each kind of model and access, and an episode, which uses the memory."""
+    planner = PLANNERS[name](DISCOUNT)
+    seen: list[Any] = []
+    for label, model in models().items():
+        for access in ("restore", "reset"):
+            if can_use(name, access):
+                plan = planner.plan(model, budget=BUDGET, seed=7, access=access)
+                seen.append((label, access, *facts(plan)))
+        episode = pp.control(model, planner, budget=BUDGET, steps=STEPS, seed=8)
+        seen.append((label, episode.actions, episode.step_calls))
+    return hashlib.sha256(repr(seen).encode()).hexdigest()[:16]
+
+
+def main() -> None:
+    """Write the file, and say which planners changed."""
+    before = json.loads(FILE.read_text(encoding="utf-8")) if FILE.exists() else {}
+    now = {name: signature_of(name) for name in sorted(PLANNERS)}
+    FILE.write_text(json.dumps(now, indent=1) + "\n", encoding="utf-8")
+    changed = [name for name in now if now[name] != before.get(name)]
+    sys.stdout.write(f"changed: {', '.join(changed) or 'nothing'}\n")
+
+
+if __name__ == "__main__":
+    main()
