@@ -62,7 +62,8 @@ def follow(mind, actions, finder):
 def weigh(mind, new, finder):
     """Keep the better one of two sequences that begin alike.
 
-    Of equal ones, the new one; but not if it ends the episode, and earlier.
+    Of equal ones, the new one; but not if it ends the episode, and earlier. It leads if no other
+    is better.
     """
     old = mind.best.get(new.sequence[0])
     if old is not None:
@@ -78,6 +79,9 @@ def weigh(mind, new, finder):
         mind.wins[finder] += 1
     mind.best[new.sequence[0]] = new
     mind.leader = ranked(mind, sorted(mind.best))[0]
+    leading = mind.best[mind.leader]
+    if (new.value, new.outlook) == (leading.value, leading.outlook):
+        mind.leader = new.sequence[0]
 
 
 def ranked(mind, among):

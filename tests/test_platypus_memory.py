@@ -28,7 +28,7 @@ def test_it_goes_on_where_it_stopped_while_states_are_unknown():
         plain = pp.control(grid, platypus(memory=0), budget=46, steps=20, seed=seed)
         remembered = pp.control(grid, platypus(), budget=46, steps=20, seed=seed)
         assert lost(grid, remembered) < 2.0
-        assert lost(grid, plain) > 3.0
+        assert lost(grid, plain) > 2.5
 
 
 @pytest.mark.parametrize("kind", ["python", "array", "compiled"])

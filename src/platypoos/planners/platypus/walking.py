@@ -127,7 +127,8 @@ def weigh(mind: Mind) -> None:
     """Compare a sequence that was walked with the best one that begins alike, and keep one.
 
     Of equal ones the one with the better outlook is kept, then the new one, unless it ends the
-    episode and the other does not, or earlier. One that was cut short is not kept.
+    episode and the other does not, or earlier. One that was cut short is not kept. A new one leads
+    if no other is better: where all are equal, the search drifts on.
     """
     mind = borrowed(mind)
     at = mind.at[0]
@@ -161,6 +162,8 @@ def weigh(mind: Mind) -> None:
         mind.sequences[first, t] = mind.trial[t]
     mind.steps[first] = steps
     lead(mind)
+    if value == mind.value[at.leader] and mind.outlook[first] == mind.outlook[at.leader]:
+        at.leader = first
 
 
 @jit
