@@ -108,7 +108,7 @@ def reached(kind: str) -> dict[str, Any]:
             return pp.problems.SwitchChain(noise=50.0), 0.95, 20
         return pp.problems.Pillars(seed=seed), 0.95, 60
 
-    def worth(problem: Any, episode: pp.Episode) -> float:
+    def worth(episode: pp.Episode) -> float:
         if kind == "chain":
             plain = pp.problems.SwitchChain(shift=0.0)
             return float(plain.expected_return(episode.actions, episode.discount))
@@ -121,7 +121,7 @@ def reached(kind: str) -> dict[str, Any]:
         said: dict[str, Any] = {"steps": steps, "discount": discount, "seed": seed}
         timed = pp.control(problem, deadline=DEADLINE, **said)
         counted = pp.control(problem, budget=timed.calls // len(timed.actions), **said)
-        rows.append((worth(problem, timed), worth(problem, counted), timed.calls / steps))
+        rows.append((worth(timed), worth(counted), timed.calls / steps))
     found = np.array(rows)
     gap = found[:, 0] - found[:, 1]
     return {
@@ -218,10 +218,10 @@ time of a plan beyond its deadline. {cores} cores, load {load:.1f} at the end.
 - The whole planner, for both kinds of models, once a machine, in the background: {whole:.0f} s.
 
 Is a deadline as good as a budget? 20 episodes of an agent with memory and 20 ms a step, and of
-`control` with as many calls a step; Python models. The chain (±50) is the paper's, 20 steps, the drone
-flies among pillars for 60.
+`control` with as many calls a step; Python models. The chain (±50) is the paper's, 20 steps, the
+drone flies among pillars for 60.
 
-| problem | calls a step | return with a deadline | with a budget | standard error of the difference |
+| problem | calls a step | return with a deadline | with a budget | error of the difference |
 |---|---|---|---|---|
 {equal}
 """

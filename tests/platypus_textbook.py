@@ -24,6 +24,7 @@ from platypus_textbook_knowledge import (
     value_of,
 )
 
+from platypoos.ledger.tree import ticket
 from platypoos.planners.platypus.tuning import (
     CANDIDATES,
     DEEPER,
@@ -36,7 +37,6 @@ from platypoos.planners.platypus.tuning import (
     WIDE_SHARE,
 )
 from platypoos.planners.sequence_search import SEED_SHARE
-from platypoos.tree import ticket
 
 ROUGHLY, EXACTLY = 1e-3, 1e-14
 

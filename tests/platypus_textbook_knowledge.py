@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 
+from platypoos.ledger.tree import ticket
 from platypoos.planners.platypus.tuning import STAGES
 from platypoos.planners.sequence_search import SEED_SHARE
-from platypoos.planners.sequences import AT_LEAST, NEGLIGIBLE, SHORTEST
-from platypoos.tree import ticket
+from platypoos.search.sequences import AT_LEAST, NEGLIGIBLE, SHORTEST
 
 
 @dataclass(eq=False)

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import platypoos as pp
-from platypoos.cli import main
+from platypoos.cli.main import main
 from platypoos.experiments.arena import gate
 from platypoos.experiments.arena.families import CHALLENGES
 from platypoos.experiments.own import choice_from, compare, is_own

@@ -11,7 +11,7 @@ from dataclasses import MISSING
 import pytest
 
 import platypoos as pp
-from platypoos.cli import PROBLEMS, main, parameters
+from platypoos.cli.main import PROBLEMS, main, parameters
 
 
 def test_plan_prints_the_decision_and_why(capsys):
@@ -193,6 +193,6 @@ def test_demo(tmp_path, capsys):
 
 
 def test_runs_as_a_module():
-    command = [sys.executable, "-m", "platypoos.cli", "--version"]
+    command = [sys.executable, "-m", "platypoos.cli.main", "--version"]
     done = subprocess.run(command, capture_output=True, text=True, check=True)
     assert done.stdout == "platypoos 0.1.0\n"

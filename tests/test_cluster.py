@@ -52,7 +52,7 @@ def test_a_worker_that_is_killed_loses_nothing(cluster, tmp_path):
         "compare", "--problem", "switch-chain:noise=10", "--planner", "platypoos",
         "olop:reward_max=130,noise=10", "--budget", "2000", "5000", "--seeds", "200", "--quiet",
     ]  # fmt: skip
-    command = [sys.executable, "-m", "platypoos.cli", *arguments]
+    command = [sys.executable, "-m", "platypoos.cli.main", *arguments]
     out = tmp_path / "cluster"
     process = subprocess.Popen(
         [*command, "--out", str(out), "--cluster", address],

@@ -195,7 +195,7 @@ def test_a_worker_makes_its_environment_once(pools):
 
     import gymnasium
 
-    from platypoos.models.snapshots import pickled
+    from platypoos.models.gymnasium.snapshots import pickled
 
     env = gymnasium.make("Pendulum-v1")
     env.reset(seed=0)

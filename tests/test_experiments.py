@@ -15,7 +15,7 @@ import pytest
 
 import platypoos as pp
 from platypoos import experiments
-from platypoos.cli import main
+from platypoos.cli.main import main
 from platypoos.experiments import Block, Choice, Experiment, statistics
 from platypoos.experiments.cells import run_cell
 from platypoos.experiments.store import Store, StoreError
@@ -172,7 +172,7 @@ def test_killed_at_ten_random_moments(tmp_path):
         "olop:reward_max=130,noise=10", "--budget", "2000", "4000", "6000", "--seeds", "100",
         "--quiet", "--workers", "2",
     ]  # fmt: skip
-    command = [sys.executable, "-m", "platypoos.cli", *arguments]
+    command = [sys.executable, "-m", "platypoos.cli.main", *arguments]
     rng = random.Random(0)  # noqa: S311
     killed = 0
     for turn in range(10):

@@ -8,7 +8,7 @@ import pytest
 from environments import Keys, Levers, Walk
 
 import platypoos as pp
-from platypoos.cli import main
+from platypoos.cli.main import main
 
 CLASSIC = {
     "CartPole-v1": None,

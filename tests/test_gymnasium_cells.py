@@ -11,8 +11,9 @@ from environments import NoisyWalk, Walk
 from gymnasium import wrappers
 
 import platypoos as pp
-from platypoos.cli import main
-from platypoos.models.snapshots import pickled
+from platypoos.cli.main import main
+from platypoos.models.gymnasium.snapshots import pickled
+from platypoos.search.base import Asked
 
 RNG = np.random.default_rng(0)
 WIDTHS = (1 / 20, 1 / 200)
@@ -103,7 +104,7 @@ def test_a_key_of_ones_own():
     for walk in (model, pp.GymnasiumModel(Walk)):
         planner = pp.Platypus(0.9)
         memory = planner.remember()
-        planner.plan_from(walk, walk.initial_state, budget=1_000, seed=0, memory=memory)
+        planner.answer(walk, walk.initial_state, Asked(1_000), seed=0, memory=memory)
         nodes.append(memory.thought.mind.tree.num_nodes)
     assert 2 * nodes[0] < nodes[1]
     lake = pp.GymnasiumModel("FrozenLake-v1", is_slippery=False, key=lambda s: s % 4)

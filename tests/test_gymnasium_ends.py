@@ -13,7 +13,7 @@ from environments import Pits, Walk
 from gymnasium import wrappers
 
 import platypoos as pp
-from platypoos.models.snapshots import pickled
+from platypoos.models.gymnasium.snapshots import pickled
 
 FIRM = {"repeat_action_probability": 0.0, "frameskip": 15}
 RNG = np.random.default_rng(0)

@@ -12,7 +12,7 @@ from gymnasium import wrappers
 
 import platypoos as pp
 from platypoos.errors import MaskError
-from platypoos.models.snapshots import pickled
+from platypoos.models.gymnasium.snapshots import pickled
 
 
 def allowed(mask):

@@ -14,10 +14,11 @@ import pytest
 from random_trees import THINKING
 
 import platypoos as pp
-from platypoos import _jit, simulator_compiled
-from platypoos.planners.layered import run
+from platypoos.compile import functions as _jit
+from platypoos.ledger import compiled as simulator_compiled
+from platypoos.ledger.compiled import CompiledSimulator
 from platypoos.planners.platypus.algorithm import think
-from platypoos.simulator_compiled import CompiledSimulator
+from platypoos.search.layered import run
 
 PLANNERS = [pp.PlaTyPOOS, pp.SequOOL, pp.StroquOOL, pp.Platypus]
 
@@ -120,7 +121,7 @@ AGENT = """
 import sys, threading, time
 import platypoos as pp
 from numba.core.dispatcher import Dispatcher
-from platypoos.compiling import WORKSHOP
+from platypoos.compile.workshop import WORKSHOP
 
 compiled, compile_it = [], Dispatcher.compile
 def compile(self, signature):
@@ -155,13 +156,13 @@ def test_with_a_deadline_nothing_is_compiled_in_the_callers_time(kind, tmp_path)
 
 WORKSHOP = """
 from numba import types
-from platypoos import compiling
-from platypoos.schedules import evaluations
-from platypoos.compiling import WORKSHOP, are_loaded, is_on_disk
-from platypoos.tree import ticket
+from platypoos.compile import workshop as compiling
+from platypoos.search.schedules import evaluations
+from platypoos.compile.workshop import WORKSHOP, are_loaded, is_on_disk
+from platypoos.ledger.tree import ticket
 from platypoos.planners.platypus.knowledge import link_children
 from platypoos.planners.platypus.thought import Thought
-from platypoos._jit import _KINDS
+from platypoos.compile import _KINDS
 import platypoos as pp
 pp.plan(pp.problems.SwitchChain(noise=1.0), budget=50, seed=0)
 mind = _KINDS[next(kind for kind in _KINDS if kind.__name__ == "Mind")]

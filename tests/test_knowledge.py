@@ -178,7 +178,7 @@ def test_wrappers_translate_values():
 
 
 def test_the_list_of_planners_says_what_each_uses(capsys):
-    from platypoos.cli import main
+    from platypoos.cli.main import main
 
     assert main(["planners"]) == 0
     told = capsys.readouterr().out

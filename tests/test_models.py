@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import platypoos as pp
-from platypoos._jit import fingerprint
+from platypoos.compile import fingerprint
 from platypoos.planners.platypus.knowledge import solve
 
 PROBLEMS = [
@@ -207,13 +207,13 @@ def test_kernels_that_cannot_be_planned_with():
 
 SCRIPT = """
 import numpy as np, numba, platypoos as pp
-from platypoos.planners.layered import run
+from platypoos.search.layered import run
 @numba.njit
 def kernel(state, action, params, rng, next_state):
     next_state[0] = state[0]
     return 1.0 * action, False
 assert pp.PlaTyPOOS(0.5).plan(pp.CompiledModel(kernel, 2, np.zeros(1)), budget=50).action == 1
-from platypoos.machine_requests import _evaluate
+from platypoos.ledger.machine_requests import _evaluate
 for code in (run.compiled, _evaluate.loop):
     print(sum(code.stats.cache_hits.values()), sum(code.stats.cache_misses.values()))
 """

@@ -11,7 +11,8 @@ from random_trees import Counted
 
 import platypoos as pp
 from platypoos.planners import iw, rollout_iw
-from platypoos.planners.novelty import FeatureReader, NoveltyTable
+from platypoos.search.base import Asked
+from platypoos.search.novelty import FeatureReader, NoveltyTable
 
 CASES = 200  # random models for each planner and width; seeds 0 … 199
 
@@ -235,8 +236,8 @@ def test_the_kept_tree_is_gone_on_with(width, seeds):
             if horizon == 0 or (root and case.end_of(root)[2]):
                 break
             case.calls.clear()
-            plan = planner.plan_from(
-                model, root, budget=case.budget, horizon=horizon, seed=seed, memory=memory
+            plan = planner.answer(
+                model, root, Asked(case.budget, horizon=horizon), seed=seed, memory=memory
             )
             slow = Slow(case, width, case.budget, horizon, root, kept)
             slow.all_rollouts(np.random.default_rng(seeds[-1]))

@@ -13,10 +13,10 @@ from hypothesis import strategies as st
 from random_trees import Counted
 
 import platypoos as pp
+from platypoos.ledger.pace import never
 from platypoos.models.keys import key_of
-from platypoos.pace import never
-from platypoos.planners.base import Task
 from platypoos.planners.platypus.thought import Thought
+from platypoos.search.base import Task
 
 GAMMA = 0.95
 

@@ -8,8 +8,9 @@ from random_trees import Counted
 from test_platypus import GAMMA, platypus, thought_for
 
 import platypoos as pp
-from platypoos.pace import never
+from platypoos.ledger.pace import never
 from platypoos.planners.platypus.memory import Memory
+from platypoos.search.base import Asked
 
 
 def lost(problem, episode):
@@ -70,7 +71,7 @@ def test_memory_stays_under_its_cap(kind, cap):
     state, rng = model.initial_state, np.random.default_rng(0)
     forgot, before = 0, 0
     for _ in range(60):
-        plan = planner.plan_from(model, state, budget=400, seed=rng, memory=memory)
+        plan = planner.answer(model, state, Asked(400), seed=rng, memory=memory)
         assert plan.calls == 400
         assert memory.thought.nbytes <= cap
         kept = memory.thought.mind.tree.num_nodes
@@ -113,7 +114,7 @@ def test_a_changed_reward_drops_the_memory():
     state = 0
     for t in range(30):
         bonus = 0.0 if t < 15 else 30.0
-        plan = planner.plan_from(model, state, budget=300, seed=rng, memory=memory)
+        plan = planner.answer(model, state, Asked(300), seed=rng, memory=memory)
         state, reward, _ = model.step(state, 1, rng)
         memory.observe(1, reward)
         if t == 14:
@@ -127,9 +128,9 @@ def test_a_changed_reward_drops_the_memory():
 def test_another_state_than_before_drops_the_memory():
     model = pp.problems.Garnet(10, 2, seed=0)
     planner, memory = platypus(memory=10**8), Memory(10**8)
-    first = planner.plan_from(model, 0, budget=100, seed=0, memory=memory)
+    first = planner.answer(model, 0, Asked(100), seed=0, memory=memory)
     memory.observe(first.action, model.mean_reward(0, first.action))
     wrong = (int(model.successor[0, first.action]) + 1) % 10
-    again = planner.plan_from(model, wrong, budget=100, seed=0, memory=memory)
+    again = planner.answer(model, wrong, Asked(100), seed=0, memory=memory)
     assert memory.dropped == ["an action led to another state than it did before"]
     assert again.calls == 100

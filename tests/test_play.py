@@ -13,7 +13,7 @@ import pytest
 from PIL import Image
 
 import platypoos as pp
-from platypoos.cli import main
+from platypoos.cli.main import main
 
 
 def frames(path):
@@ -148,7 +148,7 @@ def test_an_interruption_keeps_what_was_played(tmp_path):
     film, table = tmp_path / "out.gif", tmp_path / "out.json"
     process = subprocess.Popen(
         [
-            sys.executable, "-m", "platypoos.cli", "play", "Pendulum-v1", "--actions", "3",
+            sys.executable, "-m", "platypoos.cli.main", "play", "Pendulum-v1", "--actions", "3",
             "--budget", "300", "--steps", "500", "--save", str(film), "--json", str(table),
         ],
         stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,

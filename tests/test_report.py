@@ -23,7 +23,7 @@ def quick(tmp_path_factory):
     """``platypoos paper --quick``, once."""
     out = tmp_path_factory.mktemp("paper")
     command = ["paper", "--quick", "--out", str(out), "--quiet"]
-    subprocess.run([sys.executable, "-m", "platypoos.cli", *command], check=True)
+    subprocess.run([sys.executable, "-m", "platypoos.cli.main", *command], check=True)
     return out
 
 
@@ -102,7 +102,7 @@ def browser(tmp_path):
 def test_the_arena_in_a_browser(browser, tmp_path):
     command = ["arena", "--family", "loops", "traps", "--planner", "one-step", "uniform",
                "--seeds", "12", "--workers", "1", "--quiet", "--out", str(tmp_path)]  # fmt: skip
-    subprocess.run([sys.executable, "-m", "platypoos.cli", *command], check=True)
+    subprocess.run([sys.executable, "-m", "platypoos.cli.main", *command], check=True)
     browser.get((tmp_path / "report.html").as_uri())
     assert browser.get_log("browser") == []
     titles = [t.text for t in browser.find_elements("css selector", "h2")]

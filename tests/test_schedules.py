@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 from random_trees import RandomTree
 
 import platypoos as pp
-from platypoos import schedules
-from platypoos.schedules import NODES, QUOTA
-from platypoos.tree import OPENED
+from platypoos.ledger.tree import OPENED
+from platypoos.search import schedules
+from platypoos.search.schedules import NODES, QUOTA
 
 
 def table(schedule):

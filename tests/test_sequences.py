@@ -9,10 +9,10 @@ import pytest
 from random_trees import RandomTree
 
 import platypoos as pp
-from platypoos.planners.base import Task
+from platypoos.ledger.tree import ticket
 from platypoos.planners.cem import MOMENTUM, TRUST
-from platypoos.planners.sequences import whole_length
-from platypoos.tree import ticket
+from platypoos.search.base import Task
+from platypoos.search.sequences import whole_length
 
 CASES = 200  # random models for each planner; seeds 0 … 199
 PLANNERS = [pp.SequenceSearch, pp.CEM, pp.RandomShooting]

@@ -9,7 +9,7 @@ from environments import NAMED
 
 import platypoos as pp
 from platypoos.checks import same
-from platypoos.models.gymnasium import make_environment
+from platypoos.models.gymnasium.model import make_environment
 
 TRAJECTORIES, POINTS, LENGTH, AHEAD = 10, 20, 24, 3
 

@@ -20,7 +20,7 @@ from pathlib import Path
 import pytest
 
 import platypoos as pp
-from platypoos.cli import main
+from platypoos.cli.main import main
 from platypoos.theory import commands, studies
 from platypoos.theory.expected import expected_exponent, expected_regret, opened_shares
 from platypoos.theory.measure import (

@@ -10,7 +10,7 @@ import textbook
 from test_contenders import CASES, discounted, random_case
 
 import platypoos as pp
-from platypoos.options import make_planner
+from platypoos.cli.options import make_planner
 
 KINDS = [pp.UCT, pp.PolynomialUCT]
 

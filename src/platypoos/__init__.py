@@ -6,9 +6,8 @@
 0
 """
 
-from platypoos import planners, problems, schedules, theory
-from platypoos.agent import Agent
-from platypoos.control import Episode, control, plan
+from platypoos import planners, problems, theory
+from platypoos.api import Agent, control, plan
 from platypoos.errors import (
     BudgetExceeded,
     DynamicsError,
@@ -19,16 +18,17 @@ from platypoos.errors import (
     TransitionError,
     WorkerError,
 )
+from platypoos.ledger.tree import Tree
 from platypoos.models.array import ArrayModel
 from platypoos.models.base import Access, Model, Transition
 from platypoos.models.check import ModelReport, check_model
 from platypoos.models.compiled import CompiledModel
-from platypoos.models.doctor import SimulatorReport, check_simulator
 from platypoos.models.function import FunctionModel
-from platypoos.models.gymnasium import GymnasiumModel
-from platypoos.models.registry import register_family
+from platypoos.models.gymnasium.doctor import SimulatorReport, check_simulator
+from platypoos.models.gymnasium.model import GymnasiumModel
+from platypoos.models.gymnasium.registry import register_family
 from platypoos.models.wrappers import NoisyReward, RepeatedAction, ScaledReward, ShapedReward
-from platypoos.plan import Plan
+from platypoos.plan import Episode, Plan
 from platypoos.planners import (
     BAIMCTS,
     BRUE,
@@ -60,9 +60,8 @@ from platypoos.planners import (
     Uniform,
 )
 from platypoos.problems import simple_regret
-from platypoos.tree import Tree
-
-__version__ = "0.1.0"
+from platypoos.search import schedules
+from platypoos.version import __version__ as __version__
 
 __all__ = [
     "BAIMCTS",

@@ -1,6 +1,6 @@
 """``python -m platypoos``: the command line."""
 
-from platypoos.cli import main
+from platypoos.cli.main import main
 
 if __name__ == "__main__":
     raise SystemExit(main())

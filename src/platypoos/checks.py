@@ -9,7 +9,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from platypoos.errors import InvalidArgument
-from platypoos.models.base import Access
 
 LARGEST_BUDGET = 2**31 - 1
 """Nodes are numbered with 32 bits."""
@@ -78,30 +77,6 @@ def check_budget(budget: object, num_actions: int, largest: int = LARGEST_BUDGET
     if value > largest:
         raise InvalidArgument(f"budget {value} is above the largest, {largest}")
     return value
-
-
-def check_access(access: object) -> Access:
-    """RESTORE or RESET, also by its name, or an error that names it."""
-    try:
-        return Access(access)
-    except ValueError:
-        raise InvalidArgument(
-            f"access must be Access.RESTORE or Access.RESET, got {access!r}"
-        ) from None
-
-
-def access_of(model: Any, asked: Access | str | None = None) -> Access:
-    """The access to plan with: what the caller asked for, else what the model declares."""
-    declared = check_access(getattr(model, "access", Access.RESTORE))
-    if asked is None:
-        return declared
-    access = check_access(asked)
-    if access is Access.RESTORE and declared is Access.RESET:
-        raise InvalidArgument(
-            "this model can only be reset (access = Access.RESET), so it cannot be planned with "
-            "Access.RESTORE; leave access out, or give the model a way to restore its states"
-        )
-    return access
 
 
 def check_floor(reward_floor: float | None) -> float:
@@ -194,3 +169,16 @@ def same(a: Any, b: Any) -> bool:
     if compares_by_identity and hasattr(a, "__dict__") and type(a) is type(b):
         return same(vars(a), vars(b))
     return bool(a == b)
+
+
+def parsed(value: str) -> Any:
+    """A number, true, false or none, else the text itself; who takes it checks it."""
+    words = {"true": True, "false": False, "none": None}
+    if value.lower() in words:
+        return words[value.lower()]
+    for kind in (int, float):
+        try:
+            return kind(value)
+        except ValueError:
+            continue
+    return value

@@ -1,16 +1,19 @@
-"""What a planner returns: the decision, and what it rests on."""
+"""What comes back: a plan, and an episode of plans that were carried out."""
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass, field
 from functools import cached_property
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from platypoos.discounting import spans
-from platypoos.tree import OPENED, ROOT, TERMINAL, Tree
+from platypoos.errors import InvalidArgument
+from platypoos.ledger.tree import OPENED, ROOT, TERMINAL, Tree
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,10 +42,10 @@ class Plan:
     num_actions: int = field(repr=False)
     node: int = field(repr=False)
     """The recommended node of ``tree``."""
-    p_index: int = field(repr=False)
-    """Nodes of at least this index are compared for ``action_values``."""
-    reward_floor: float = field(repr=False)
     tree: Tree = field(repr=False)
+    p_index: int = field(default=0, repr=False)
+    """Nodes of at least this index are compared for ``action_values``."""
+    reward_floor: float = field(default=0.0, repr=False)
     estimates: NDArray[np.float64] | None = field(default=None, repr=False)
     """The planner's own values of the first actions, if it has some."""
     gap_interval: tuple[float, float] | None = field(default=None, repr=False)
@@ -124,3 +127,56 @@ class Plan:
         others = np.delete(self.action_values, self.action)
         others = others[~np.isnan(others)]
         return float(self.value - others.max()) if len(others) else float("nan")
+
+
+@dataclass(frozen=True, eq=False)
+class Episode:
+    """What happened: one entry per step that was taken."""
+
+    actions: tuple[int, ...]
+    rewards: tuple[float, ...]
+    """The rewards received, noise included."""
+    states: tuple[Any, ...] = field(repr=False)
+    """The states visited, the first and the last included."""
+    step_calls: tuple[int, ...] = field(repr=False)
+    """Calls that the planning of each step took."""
+    terminated: bool
+    """Whether the episode ended before its last step."""
+    discount: float
+
+    @cached_property
+    def discounted_return(self) -> float:
+        """Σ γ^t reward_t."""
+        return float(np.dot(self.discount ** np.arange(len(self.rewards)), self.rewards))
+
+    def as_dict(self) -> dict[str, Any]:
+        """The episode as plain data, a row for each step; states are left out."""
+        total = 0.0
+        rows = []
+        for step, (action, reward, calls) in enumerate(
+            zip(self.actions, self.rewards, self.step_calls, strict=True)
+        ):
+            total += reward
+            rows.append(
+                {"step": step, "action": action, "reward": reward, "total": total, "calls": calls}
+            )
+        return {
+            "discount": self.discount,
+            "total_reward": total,
+            "discounted_return": self.discounted_return,
+            "terminated": self.terminated,
+            "calls": self.calls,
+            "steps": rows,
+        }
+
+    def save(self, path: str | Path) -> None:
+        """Write the episode as JSON."""
+        target = Path(path)
+        if not target.parent.is_dir():
+            raise InvalidArgument(f"there is no folder {str(target.parent)!r} for {target.name}")
+        target.write_text(json.dumps(self.as_dict(), indent=1) + "\n", encoding="utf-8")
+
+    @property
+    def calls(self) -> int:
+        """Calls of the model for planning; the steps that were taken are not counted."""
+        return sum(self.step_calls)

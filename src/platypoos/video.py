@@ -42,3 +42,16 @@ class Film:
     def close(self) -> None:
         """Finish the file."""
         self._writer.close()
+
+
+def film_of(model: Any, state: Any, path: str | Path) -> Film:
+    """A film that begins with the picture of a state."""
+    if not callable(getattr(model, "render", None)):
+        raise InvalidArgument(
+            f"render needs a model with render(state) that returns an RGB array; "
+            f"{type(model).__name__} has none"
+        )
+    first = model.render(state)
+    film = Film(path, getattr(model, "frames_per_second", 20.0))
+    film.add(first)
+    return film

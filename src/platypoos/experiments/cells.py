@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from platypoos.control import control
+from platypoos.api import control
 from platypoos.experiments.spec import NO_MAKERS, Cell, Makers, canonical
 from platypoos.problems import Problem
 

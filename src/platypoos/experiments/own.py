@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from platypoos.agent import DEFAULT_DISCOUNT
-from platypoos.checks import access_of, missing_from
+from platypoos.api import DEFAULT_DISCOUNT
+from platypoos.checks import missing_from, parsed
 from platypoos.errors import InvalidArgument
 from platypoos.experiments.lines import lines
 from platypoos.experiments.report import write_report
@@ -21,7 +21,7 @@ from platypoos.experiments.runner import Summary, run
 from platypoos.experiments.spec import Block, Choice, Experiment
 from platypoos.experiments.standings import Standings, standings
 from platypoos.experiments.store import Store
-from platypoos.options import parsed
+from platypoos.models.base import access_of
 from platypoos.planners import Planner
 
 Maker = Callable[..., Any]

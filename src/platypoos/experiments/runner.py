@@ -16,12 +16,12 @@ from pathlib import Path
 from typing import Any
 
 from platypoos.checks import check_count
-from platypoos.compiling import wait_for_compilers
+from platypoos.compile.workshop import wait_for_compilers
 from platypoos.errors import InvalidArgument, PlatypoosError
 from platypoos.experiments.cells import Row, run_cells
 from platypoos.experiments.spec import NO_MAKERS, PROBLEMS, Cell, Experiment, Makers
 from platypoos.experiments.store import Store
-from platypoos.models.snapshots import pickled
+from platypoos.models.gymnasium.snapshots import pickled
 from platypoos.progress import progress_bar
 
 CALLS_PER_CHUNK = 2_000_000

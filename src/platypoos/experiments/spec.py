@@ -19,8 +19,6 @@ import numpy as np
 
 from platypoos import problems
 from platypoos.checks import (
-    access_of,
-    check_access,
     check_budget,
     check_count,
     check_discount,
@@ -29,8 +27,8 @@ from platypoos.checks import (
     missing_from,
 )
 from platypoos.errors import InvalidArgument
-from platypoos.models.base import Access
-from platypoos.models.gymnasium import GymnasiumModel
+from platypoos.models.base import Access, access_of, check_access
+from platypoos.models.gymnasium.model import GymnasiumModel
 from platypoos.planners import Planner, available
 
 MEASURES = ("received", "expected", "total", "regret", "calls", "seconds")

@@ -161,7 +161,7 @@ class Store:
 
     def add(self, cells: Iterable[Cell], rows: Iterable[Row]) -> None:
         """Write the rows of some cells, all or none."""
-        from platypoos import __version__
+        from platypoos.version import __version__
 
         now = time.time()
         records = []
@@ -216,7 +216,7 @@ def surroundings() -> dict[str, str]:
     import numba
     import numpy as np
 
-    from platypoos import __version__
+    from platypoos.version import __version__
 
     return {
         "platypoos": __version__,

@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from platypoos.checks import check_access, check_function, check_num_actions
+from platypoos.checks import check_function, check_num_actions
 from platypoos.errors import InvalidArgument, TransitionError
-from platypoos.models.base import Access, Transition
+from platypoos.models.base import Access, Transition, check_access
 
 BatchStep = Callable[[NDArray[Any], NDArray[np.int64], np.random.Generator], Any]
 Batch = tuple[NDArray[Any], NDArray[np.float64], NDArray[np.bool_]]

@@ -8,6 +8,8 @@ from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 
+from platypoos.errors import InvalidArgument
+
 
 class Access(enum.Enum):
     """How a planner may query a model."""
@@ -68,3 +70,27 @@ def said_of_one(model: Any, name: str) -> Callable[[Any], Any] | None:
     single = getattr(model, f"single_{name}", None)
     said = single() if callable(single) else getattr(model, name, None)
     return said if callable(said) else None
+
+
+def check_access(access: object) -> Access:
+    """RESTORE or RESET, also by its name, or an error that names it."""
+    try:
+        return Access(access)
+    except ValueError:
+        raise InvalidArgument(
+            f"access must be Access.RESTORE or Access.RESET, got {access!r}"
+        ) from None
+
+
+def access_of(model: Any, asked: Access | str | None = None) -> Access:
+    """The access to plan with: what the caller asked for, else what the model declares."""
+    declared = check_access(getattr(model, "access", Access.RESTORE))
+    if asked is None:
+        return declared
+    access = check_access(asked)
+    if access is Access.RESTORE and declared is Access.RESET:
+        raise InvalidArgument(
+            "this model can only be reset (access = Access.RESET), so it cannot be planned with "
+            "Access.RESTORE; leave access out, or give the model a way to restore its states"
+        )
+    return access

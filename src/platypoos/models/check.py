@@ -10,13 +10,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from platypoos.advice import Advisor
-from platypoos.blame import act, brief
-from platypoos.checks import access_of, check_num_actions, missing_from, same
+from platypoos.checks import check_num_actions, missing_from, same
 from platypoos.errors import InvalidArgument, ModelError, PlatypoosError
+from platypoos.models.advice import Advisor
 from platypoos.models.array import ArrayModel
-from platypoos.models.base import Access
+from platypoos.models.base import Access, access_of
 from platypoos.models.compiled import CompiledModel
+from platypoos.models.failures import act, brief
 from platypoos.models.keys import key_of
 
 

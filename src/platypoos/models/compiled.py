@@ -10,11 +10,11 @@ from typing import Any
 import numpy as np
 from numba.core.dispatcher import Dispatcher
 
-from platypoos._jit import interpreted, name_for_cache
-from platypoos.checks import check_access, check_function, check_num_actions
-from platypoos.compiling import waits
+from platypoos.checks import check_function, check_num_actions
+from platypoos.compile import interpreted, name_for_cache
+from platypoos.compile.workshop import waits
 from platypoos.errors import InvalidArgument
-from platypoos.models.base import Access, Transition
+from platypoos.models.base import Access, Transition, check_access
 
 _SIGNATURES = {
     "kernel": "kernel(state, action, params, rng, next_state) -> (reward, terminated)",

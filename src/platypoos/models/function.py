@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from platypoos.checks import check_access, check_function, check_num_actions
+from platypoos.checks import check_function, check_num_actions
 from platypoos.errors import InvalidArgument
-from platypoos.models.base import Access, Transition
+from platypoos.models.base import Access, Transition, check_access
 
 
 @dataclass(frozen=True)

@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from platypoos.advice import Advisor
 from platypoos.checks import check_count, check_discount, check_number, missing_from
 from platypoos.errors import InvalidArgument
+from platypoos.models.advice import Advisor
 from platypoos.models.base import Access, Transition, said_of_one
 
 _FORMS = ("successors", "max_successors", "step_batch", "function", "kernel", "compiled", "array",

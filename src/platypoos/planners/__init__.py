@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from platypoos.planners.bai_mcts import BAIMCTS
-from platypoos.planners.base import Planner
 from platypoos.planners.brue import BRUE
 from platypoos.planners.cem import CEM
 from platypoos.planners.gumbel_mcts import GumbelMCTS
@@ -30,6 +29,7 @@ from platypoos.planners.stroquool import StroquOOL
 from platypoos.planners.trailblazer import TrailBlazer
 from platypoos.planners.uct import UCT
 from platypoos.planners.uniform import Uniform
+from platypoos.search.base import Planner
 
 __all__ = [
     "BAIMCTS",

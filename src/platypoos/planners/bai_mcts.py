@@ -9,13 +9,16 @@ from typing import Any, ClassVar, Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from platypoos._jit import borrowed, inlined, jit
 from platypoos.checks import check_count, check_number
+from platypoos.compile import borrowed, inlined, jit
 from platypoos.discounting import span
 from platypoos.errors import InvalidArgument
+from platypoos.ledger.base import calls_made, play
+from platypoos.ledger.drivers import Driver
+from platypoos.ledger.tree import ROOT, TERMINAL, Tree, ticket
 from platypoos.plan import Plan
-from platypoos.planners.base import RangePlanner, Task
-from platypoos.planners.growth import (
+from platypoos.search.base import RangePlanner, Task
+from platypoos.search.growth import (
     NOBODY,
     Growth,
     begin_opened,
@@ -25,9 +28,6 @@ from platypoos.planners.growth import (
     options,
     prune,
 )
-from platypoos.simulator import calls_made, play
-from platypoos.simulator_compiled import Driver
-from platypoos.tree import ROOT, TERMINAL, Tree, ticket
 
 Floats = NDArray[np.float64]
 

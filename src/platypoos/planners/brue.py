@@ -8,11 +8,14 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from platypoos._jit import borrowed, jit
 from platypoos.checks import check_count
+from platypoos.compile import borrowed, jit
+from platypoos.ledger.base import calls_made, play
+from platypoos.ledger.drivers import Driver
+from platypoos.ledger.tree import ROOT, TERMINAL, Tree, ticket
 from platypoos.plan import Plan
-from platypoos.planners.base import Planner, Task
-from platypoos.planners.growth import (
+from platypoos.search.base import Planner, Task
+from platypoos.search.growth import (
     NOBODY,
     Growth,
     begin,
@@ -24,9 +27,6 @@ from platypoos.planners.growth import (
     prune,
     random_action,
 )
-from platypoos.simulator import calls_made, play
-from platypoos.simulator_compiled import Driver
-from platypoos.tree import ROOT, TERMINAL, Tree, ticket
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -8,14 +8,17 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from platypoos._jit import borrowed, inlined, jit
-from platypoos.advice import pick
 from platypoos.checks import check_count
+from platypoos.compile import borrowed, inlined, jit
 from platypoos.errors import InvalidArgument
+from platypoos.ledger.base import calls_made, play
+from platypoos.ledger.drivers import Driver
+from platypoos.ledger.tree import Tree
+from platypoos.models.advice import pick
 from platypoos.plan import Plan
-from platypoos.planners.base import Task
-from platypoos.planners.growth import Growth, random_below
-from platypoos.planners.sequences import (
+from platypoos.search.base import Task
+from platypoos.search.growth import Growth, random_below
+from platypoos.search.sequences import (
     IDLE,
     SequenceMemory,
     SequencePlanner,
@@ -25,9 +28,6 @@ from platypoos.planners.sequences import (
     judge,
     lay,
 )
-from platypoos.simulator import calls_made, play
-from platypoos.simulator_compiled import Driver
-from platypoos.tree import Tree
 
 MOMENTUM = 0.1
 """Weight of the old distribution when a new one is fitted."""

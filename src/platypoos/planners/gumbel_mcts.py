@@ -9,14 +9,17 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from platypoos._jit import borrowed, inlined, jit
-from platypoos.advice import is_legal, legal_action, random_unit
 from platypoos.checks import check_count, check_number
+from platypoos.compile import borrowed, inlined, jit
 from platypoos.discounting import spans
+from platypoos.ledger.base import calls_made, play
+from platypoos.ledger.drivers import Driver
+from platypoos.ledger.tree import ROOT, TERMINAL, Tree, ticket
+from platypoos.models.advice import is_legal, legal_action, random_unit
 from platypoos.models.base import Access
 from platypoos.plan import Plan
-from platypoos.planners.base import Planner, Task
-from platypoos.planners.growth import (
+from platypoos.search.base import Planner, Task
+from platypoos.search.growth import (
     NOBODY,
     Growth,
     begin,
@@ -25,9 +28,6 @@ from platypoos.planners.growth import (
     options,
     prune,
 )
-from platypoos.simulator import calls_made, play
-from platypoos.simulator_compiled import Driver
-from platypoos.tree import ROOT, TERMINAL, Tree, ticket
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]

@@ -8,12 +8,16 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from platypoos._jit import borrowed, jit
-from platypoos.advice import is_legal
+from platypoos.compile import borrowed, jit
 from platypoos.discounting import spans
+from platypoos.ledger.base import calls_made, play
+from platypoos.ledger.drivers import Driver
+from platypoos.ledger.tree import ROOT, TERMINAL, Tree
+from platypoos.models.advice import is_legal
 from platypoos.plan import Plan
-from platypoos.planners.base import RangePlanner, Task
-from platypoos.planners.growth import (
+from platypoos.planners.olop import Floats, episodes_of
+from platypoos.search.base import RangePlanner, Task
+from platypoos.search.growth import (
     NOBODY,
     Growth,
     begin,
@@ -25,10 +29,6 @@ from platypoos.planners.growth import (
     random_below,
     wander,
 )
-from platypoos.planners.olop import Floats, episodes_of
-from platypoos.simulator import calls_made, play
-from platypoos.simulator_compiled import Driver
-from platypoos.tree import ROOT, TERMINAL, Tree
 
 
 @dataclass(frozen=True, kw_only=True)

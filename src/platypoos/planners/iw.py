@@ -7,10 +7,12 @@ from typing import ClassVar
 
 import numpy as np
 
+from platypoos.ledger.protocol import Ledger
+from platypoos.ledger.tree import ROOT, TERMINAL, Tree
 from platypoos.plan import Plan
-from platypoos.planners.base import Ledger, Task, request
-from platypoos.planners.growth import Growth, begin, finish
-from platypoos.planners.novelty import (
+from platypoos.search.base import Task, request
+from platypoos.search.growth import Growth, begin, finish
+from platypoos.search.novelty import (
     FeatureReader,
     NoveltyPlanner,
     NoveltyTable,
@@ -18,7 +20,6 @@ from platypoos.planners.novelty import (
     legal_actions,
     make_child,
 )
-from platypoos.tree import ROOT, TERMINAL, Tree
 
 
 @dataclass(frozen=True)

@@ -8,12 +8,16 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from platypoos._jit import borrowed, inlined, jit
 from platypoos.checks import check_flag
+from platypoos.compile import borrowed, inlined, jit
 from platypoos.discounting import spans
+from platypoos.ledger.base import calls_made, play
+from platypoos.ledger.drivers import Driver
+from platypoos.ledger.tree import TERMINAL, Tree
 from platypoos.plan import Plan
-from platypoos.planners.base import RangePlanner, Task
-from platypoos.planners.growth import (
+from platypoos.planners.olop import Floats, episodes_of
+from platypoos.search.base import RangePlanner, Task
+from platypoos.search.growth import (
     NOBODY,
     Growth,
     begin,
@@ -22,10 +26,6 @@ from platypoos.planners.growth import (
     plan_by_plays,
     prune,
 )
-from platypoos.planners.olop import Floats, episodes_of
-from platypoos.simulator import calls_made, play
-from platypoos.simulator_compiled import Driver
-from platypoos.tree import TERMINAL, Tree
 
 
 @dataclass(frozen=True, kw_only=True)

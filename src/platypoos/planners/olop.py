@@ -9,12 +9,15 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from platypoos._jit import borrowed, jit
 from platypoos.checks import check_number
+from platypoos.compile import borrowed, jit
 from platypoos.discounting import spans
+from platypoos.ledger.base import calls_made, play
+from platypoos.ledger.drivers import Driver
+from platypoos.ledger.tree import TERMINAL, Tree
 from platypoos.plan import Plan
-from platypoos.planners.base import RangePlanner, Task
-from platypoos.planners.growth import (
+from platypoos.search.base import RangePlanner, Task
+from platypoos.search.growth import (
     NOBODY,
     Growth,
     begin,
@@ -23,9 +26,6 @@ from platypoos.planners.growth import (
     plan_by_plays,
     prune,
 )
-from platypoos.simulator import calls_made, play
-from platypoos.simulator_compiled import Driver
-from platypoos.tree import TERMINAL, Tree
 
 Floats = NDArray[np.float64]
 

@@ -7,10 +7,10 @@ from typing import ClassVar
 
 import numpy as np
 
+from platypoos.ledger.tree import ROOT
 from platypoos.plan import Plan
-from platypoos.planners.base import Planner, Task, request
-from platypoos.planners.growth import begin_opened, finish, follow_scores, plan_by_plays
-from platypoos.tree import ROOT
+from platypoos.search.base import Planner, Task, request
+from platypoos.search.growth import begin_opened, finish, follow_scores, plan_by_plays
 
 
 @dataclass(frozen=True)

@@ -8,15 +8,15 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from platypoos._jit import borrowed, jit
 from platypoos.checks import check_count
+from platypoos.compile import borrowed, jit
 from platypoos.discounting import spans
 from platypoos.errors import InvalidArgument
+from platypoos.ledger.tree import OPENED, ROOT, TERMINAL, Tree, set_node, set_root, ticket
 from platypoos.plan import Plan
-from platypoos.planners.base import RangePlanner, Task
-from platypoos.planners.growth import finish
 from platypoos.planners.opd import OPD
-from platypoos.tree import OPENED, ROOT, TERMINAL, Tree, set_node, set_root, ticket
+from platypoos.search.base import RangePlanner, Task
+from platypoos.search.growth import finish
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]

@@ -5,11 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from platypoos._jit import borrowed, jit
+from platypoos.compile import borrowed, jit
+from platypoos.ledger.base import ask_legal, calls_made, evaluate
+from platypoos.ledger.drivers import Driver
+from platypoos.ledger.tree import ROOT, TERMINAL, Tree, set_root
 from platypoos.models.base import Access
 from platypoos.plan import Plan
-from platypoos.planners.base import RangePlanner, Task
-from platypoos.planners.frontier import (
+from platypoos.search.base import RangePlanner, Task
+from platypoos.search.frontier import (
     Frontier,
     best_node,
     make_children,
@@ -20,9 +23,6 @@ from platypoos.planners.frontier import (
     replace_top,
     top_leaf,
 )
-from platypoos.simulator import ask_legal, calls_made, evaluate
-from platypoos.simulator_compiled import Driver
-from platypoos.tree import ROOT, TERMINAL, Tree, set_root
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from platypoos import schedules
-from platypoos.planners.layered import LayeredPlanner
+from platypoos.search import schedules
+from platypoos.search.layered import LayeredPlanner
 
 
 @dataclass(frozen=True)

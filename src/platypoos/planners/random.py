@@ -8,8 +8,8 @@ from typing import ClassVar
 import numpy as np
 
 from platypoos.plan import Plan
-from platypoos.planners.base import Planner, Task
-from platypoos.planners.growth import begin_opened
+from platypoos.search.base import Planner, Task
+from platypoos.search.growth import begin_opened
 
 
 @dataclass(frozen=True)
@@ -38,17 +38,7 @@ class Random(Planner):
     def _plan(self, task: Task) -> Plan:
         sim, tree, _ = begin_opened(task, 1)
         node = 1 + int(task.rng.integers(tree.num_nodes - 1))
-        return Plan(
-            action=int(tree.action[node]),
-            value=float("nan"),
-            calls=sim.calls,
-            budget=task.budget,
-            discount=self.discount,
-            state=task.state,
-            num_actions=task.num_actions,
-            node=node,
-            p_index=0,
-            reward_floor=0.0,
-            tree=tree,
-            estimates=np.full(task.num_actions, np.nan),
+        nothing = np.full(task.num_actions, np.nan)
+        return self.recommend(
+            task, tree, node, value=float("nan"), calls=sim.calls, estimates=nothing
         )

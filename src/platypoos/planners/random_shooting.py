@@ -5,11 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from platypoos._jit import borrowed, jit
+from platypoos.compile import borrowed, jit
+from platypoos.ledger.base import calls_made, play
+from platypoos.ledger.drivers import Driver
+from platypoos.ledger.tree import Tree
 from platypoos.plan import Plan
-from platypoos.planners.base import Task
-from platypoos.planners.growth import Growth, random_below
-from platypoos.planners.sequences import (
+from platypoos.search.base import Task
+from platypoos.search.growth import Growth, random_below
+from platypoos.search.sequences import (
     IDLE,
     SequencePlanner,
     Sequences,
@@ -18,9 +21,6 @@ from platypoos.planners.sequences import (
     judge,
     lay,
 )
-from platypoos.simulator import calls_made, play
-from platypoos.simulator_compiled import Driver
-from platypoos.tree import Tree
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -8,11 +8,13 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from platypoos.ledger.protocol import Ledger
+from platypoos.ledger.tree import ROOT, TERMINAL, Tree
 from platypoos.plan import Plan
-from platypoos.planners.base import Ledger, Task, request
-from platypoos.planners.growth import Growth, begin, finish
-from platypoos.planners.keeping import NOTHING, TreeMemory
-from platypoos.planners.novelty import (
+from platypoos.search.base import Task, request
+from platypoos.search.growth import Growth, begin, finish
+from platypoos.search.keeping import NOTHING, TreeMemory
+from platypoos.search.novelty import (
     Atoms,
     FeatureReader,
     NoveltyPlanner,
@@ -21,7 +23,6 @@ from platypoos.planners.novelty import (
     legal_actions,
     make_child,
 )
-from platypoos.tree import ROOT, TERMINAL, Tree
 
 ONCE = np.ones(1, np.int64)
 NEGLIGIBLE = 0.01

@@ -8,11 +8,14 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from platypoos._jit import borrowed, inlined, jit
+from platypoos.compile import borrowed, inlined, jit
+from platypoos.ledger.base import calls_made, play
+from platypoos.ledger.drivers import Driver
+from platypoos.ledger.tree import Tree
 from platypoos.plan import Plan
-from platypoos.planners.base import Task
-from platypoos.planners.growth import Growth, random_below
-from platypoos.planners.sequences import (
+from platypoos.search.base import Task
+from platypoos.search.growth import Growth, random_below
+from platypoos.search.sequences import (
     ENDED,
     IDLE,
     KNOWN,
@@ -24,9 +27,6 @@ from platypoos.planners.sequences import (
     judge,
     lay,
 )
-from platypoos.simulator import calls_made, play
-from platypoos.simulator_compiled import Driver
-from platypoos.tree import Tree
 
 SEED_SHARE = 0.4
 """Share of the budget for sequences of one action, where there is nothing better to start from."""

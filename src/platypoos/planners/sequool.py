@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from platypoos import schedules
-from platypoos.planners.layered import LayeredPlanner
+from platypoos.search import schedules
+from platypoos.search.layered import LayeredPlanner
 
 
 @dataclass(frozen=True)
@@ -20,7 +20,7 @@ class SequOOL(LayeredPlanner):
     approach to optimization under a minimal local smoothness assumption. ALT 2019; applied to
     planning in Bartlett et al., ICML 2019, Figures 1 and 2.
 
-    Symbols: u is ``Tree.value``, ⌊h_max/h⌋ the quota of ``platypoos.schedules.sequool``.
+    Symbols: u is ``Tree.value``, ⌊h_max/h⌋ the quota of ``platypoos.search.schedules.sequool``.
 
     Deviations: h_max is the largest whose cost fits the budget (``budget_use="paper"`` takes
     ⌊n/H_n⌋); sequences of different length are compared with rewards counted from

@@ -8,12 +8,15 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from platypoos._jit import borrowed, jit
 from platypoos.checks import check_floor
+from platypoos.compile import borrowed, jit
+from platypoos.ledger.base import ask_legal, calls_made, evaluate
+from platypoos.ledger.drivers import Driver
+from platypoos.ledger.tree import ROOT, TERMINAL, Tree, set_root
 from platypoos.models.base import Access
 from platypoos.plan import Plan
-from platypoos.planners.base import Planner, Task
-from platypoos.planners.frontier import (
+from platypoos.search.base import Planner, Task
+from platypoos.search.frontier import (
     NOBODY,
     Frontier,
     best_node,
@@ -26,10 +29,7 @@ from platypoos.planners.frontier import (
     steps_value,
     top_key,
 )
-from platypoos.planners.growth import find_floor
-from platypoos.simulator import ask_legal, calls_made, evaluate
-from platypoos.simulator_compiled import Driver
-from platypoos.tree import ROOT, TERMINAL, Tree, set_root
+from platypoos.search.growth import find_floor
 
 
 @dataclass(frozen=True)

@@ -9,11 +9,14 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from platypoos._jit import borrowed, jit
-from platypoos.advice import count_legal
+from platypoos.compile import borrowed, jit
+from platypoos.ledger.base import ask_legal, calls_made, play
+from platypoos.ledger.drivers import Driver
+from platypoos.ledger.tree import ROOT, TERMINAL, Tree, set_root, ticket
+from platypoos.models.advice import count_legal
 from platypoos.plan import Plan
-from platypoos.planners.base import ConfidencePlanner, Task
-from platypoos.planners.frontier import (
+from platypoos.search.base import ConfidencePlanner, Task
+from platypoos.search.frontier import (
     NOBODY,
     Frontier,
     make_children,
@@ -23,10 +26,7 @@ from platypoos.planners.frontier import (
     top_key,
     top_leaf,
 )
-from platypoos.planners.growth import finish
-from platypoos.simulator import ask_legal, calls_made, play
-from platypoos.simulator_compiled import Driver
-from platypoos.tree import ROOT, TERMINAL, Tree, set_root, ticket
+from platypoos.search.growth import finish
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from platypoos import schedules
-from platypoos.planners.layered import LayeredPlanner
+from platypoos.search import schedules
+from platypoos.search.layered import LayeredPlanner
 
 
 @dataclass(frozen=True)
@@ -20,7 +20,7 @@ class StroquOOL(LayeredPlanner):
     approach to optimization under a minimal local smoothness assumption. ALT 2019.
 
     Symbols: c(h, p) = 2^p evaluations and ⌊h_max/(h·2^p)⌋ nodes at depth h and index p, the
-    columns of ``platypoos.schedules.stroquool``.
+    columns of ``platypoos.search.schedules.stroquool``.
 
     Deviations: it is applied to planning, with samples shared by all sequences through a node.
     A candidate of depth d is cross-validated with ⌈h_max/d⌉ evaluations of each step. h_max is

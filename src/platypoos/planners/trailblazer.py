@@ -8,10 +8,12 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from platypoos.ledger.protocol import Ledger
+from platypoos.ledger.tree import ROOT, TERMINAL, Tree
 from platypoos.models.base import Access
 from platypoos.plan import Plan
-from platypoos.planners.base import ConfidencePlanner, Ledger, Task, request
-from platypoos.planners.growth import (
+from platypoos.search.base import ConfidencePlanner, Task, request
+from platypoos.search.growth import (
     Growth,
     begin,
     find_floor,
@@ -19,7 +21,6 @@ from platypoos.planners.growth import (
     most_played,
     open_node,
 )
-from platypoos.tree import ROOT, TERMINAL, Tree
 
 
 @dataclass(frozen=True, kw_only=True)

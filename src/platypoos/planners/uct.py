@@ -7,12 +7,15 @@ from typing import Any, ClassVar, Literal
 
 import numpy as np
 
-from platypoos._jit import borrowed, inlined, jit
 from platypoos.checks import check_count, check_number
+from platypoos.compile import borrowed, inlined, jit
 from platypoos.errors import InvalidArgument
+from platypoos.ledger.base import calls_made, play
+from platypoos.ledger.drivers import Driver
+from platypoos.ledger.tree import ROOT, TERMINAL, Tree, ticket
 from platypoos.plan import Plan
-from platypoos.planners.base import Planner, Task
-from platypoos.planners.growth import (
+from platypoos.search.base import Planner, Task
+from platypoos.search.growth import (
     NOBODY,
     Growth,
     begin,
@@ -22,9 +25,6 @@ from platypoos.planners.growth import (
     options,
     prune,
 )
-from platypoos.simulator import calls_made, play
-from platypoos.simulator_compiled import Driver
-from platypoos.tree import ROOT, TERMINAL, Tree, ticket
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -8,19 +8,19 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from platypoos import schedules
-from platypoos._jit import jit
-from platypoos.advice import Advice, is_legal
 from platypoos.checks import check_flag, check_floor
+from platypoos.compile import jit
 from platypoos.discounting import spans
+from platypoos.ledger.base import ask_legal, evaluate
+from platypoos.ledger.drivers import Driver
+from platypoos.ledger.tree import ROOT, TERMINAL, Tree, set_node, set_root, ticket
+from platypoos.models.advice import Advice, is_legal
 from platypoos.models.base import Access
 from platypoos.plan import Plan
-from platypoos.planners.base import Planner, Task
-from platypoos.planners.growth import find_floor
-from platypoos.planners.layered import run_schedule
-from platypoos.simulator import ask_legal, evaluate
-from platypoos.simulator_compiled import Driver
-from platypoos.tree import ROOT, TERMINAL, Tree, set_node, set_root, ticket
+from platypoos.search import schedules
+from platypoos.search.base import Planner, Task
+from platypoos.search.growth import find_floor
+from platypoos.search.layered import run_schedule
 
 Ints = NDArray[np.int64]
 
@@ -76,7 +76,7 @@ class Uniform(Planner):
     def _plan(self, task: Task) -> Plan:
         if self.share:
             schedule = self.schedule(task.budget, task.num_actions, task.access, task.horizon)
-            return run_schedule(task, schedule, self.reward_floor)
+            return run_schedule(self, task, schedule, self.reward_floor)
         return self._plan_naive(task)
 
     def _plan_naive(self, task: Task) -> Plan:
@@ -90,23 +90,12 @@ class Uniform(Planner):
         repeats[task.rng.permutation(sequences)[:left]] += 1
         reset = task.access is Access.RESET
         given_floor = check_floor(self.reward_floor)
-        node, action, value, floor = run_chains(
+        node, _, value, floor = run_chains(
             sim, tree, sim.advice, repeats, depth, num_actions, self.discount,
             spans(self.discount, task.horizon, depth + 1), reset, given_floor, seed,
         )  # fmt: skip
-        return Plan(
-            action=int(action),
-            value=float(value),
-            calls=sim.calls,
-            budget=task.budget,
-            discount=self.discount,
-            state=task.state,
-            num_actions=num_actions,
-            node=int(node),
-            p_index=0,
-            reward_floor=float(floor),
-            tree=tree,
-            horizon=task.horizon,
+        return self.recommend(
+            task, tree, node, value=float(value), calls=sim.calls, reward_floor=float(floor)
         )
 
 

@@ -10,8 +10,8 @@ import numba
 import numpy as np
 from numpy.typing import NDArray
 
-from platypoos._jit import jitable
 from platypoos.checks import check_count, check_number, check_seed
+from platypoos.compile import jitable
 from platypoos.errors import InvalidArgument
 from platypoos.models.array import ArrayModel
 from platypoos.models.base import Transition

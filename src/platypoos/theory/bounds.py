@@ -6,9 +6,9 @@ import math
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from platypoos.checks import access_of, check_budget, check_count, check_number
+from platypoos.checks import check_budget, check_count, check_number
 from platypoos.errors import InvalidArgument
-from platypoos.models.base import Access
+from platypoos.models.base import Access, access_of
 from platypoos.theory import depths as d
 from platypoos.theory.hardness import Hardness
 

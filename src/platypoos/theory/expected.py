@@ -9,9 +9,9 @@ from dataclasses import replace
 import numpy as np
 
 from platypoos.models.base import Access
-from platypoos.planners.layered import LayeredPlanner
 from platypoos.problems import MadeToOrder
-from platypoos.schedules import (
+from platypoos.search.layered import LayeredPlanner
+from platypoos.search.schedules import (
     DEPTH,
     INDEX,
     QUOTA,

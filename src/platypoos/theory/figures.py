@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 
 from platypoos.errors import InvalidArgument
-from platypoos.planners.layered import LayeredPlanner
 from platypoos.problems import MadeToOrder
+from platypoos.search.layered import LayeredPlanner
 from platypoos.theory.bounds import Bound, bound
 from platypoos.theory.expected import expected_regret
 from platypoos.theory.hardness import Hardness, hardness, known_hardness

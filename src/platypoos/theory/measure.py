@@ -12,11 +12,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from platypoos.errors import InvalidArgument
+from platypoos.ledger.tree import OPENED, Tree
 from platypoos.models.base import Access
 from platypoos.planners import Planner
-from platypoos.planners.layered import LayeredPlanner
 from platypoos.problems import MadeToOrder, Problem
-from platypoos.tree import OPENED, Tree
+from platypoos.search.layered import LayeredPlanner
 
 FINE = 1e-12
 """Secrets whose gap is a smaller part of ν than this are lost in rounding; none is measured."""

@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from platypoos.planners.layered import LayeredPlanner
+from platypoos.search.layered import LayeredPlanner
 from platypoos.theory import depths as d
 from platypoos.theory.bounds import Bound, bound
 from platypoos.theory.expected import expected_exponent

@@ -11,9 +11,9 @@ from pathlib import Path
 
 from platypoos.models.base import Access
 from platypoos.planners import OLOP, Planner, PlaTyPOOS, SequOOL
-from platypoos.planners.layered import LayeredPlanner
 from platypoos.problems import MadeToOrder
 from platypoos.progress import progress_bar
+from platypoos.search.layered import LayeredPlanner
 from platypoos.theory.bounds import HIGH, Bound, bound
 from platypoos.theory.expected import h_max_of
 from platypoos.theory.hardness import known_hardness

@@ -7,9 +7,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from platypoos.checks import check_access, check_count, check_number
+from platypoos.checks import check_count, check_number
 from platypoos.errors import InvalidArgument
 from platypoos.experiments.spec import PROBLEMS, Choice, make, nearest
+from platypoos.models.base import check_access
 
 MEASURES = ("regret", "total", "expected")
 """What the first action costs; the sum of the rewards received; the discounted sum of the mean

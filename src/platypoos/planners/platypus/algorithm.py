@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from platypoos._jit import borrowed, inlined, jit, part
+from platypoos.compile import borrowed, inlined, jit, part
+from platypoos.ledger.base import calls_made
+from platypoos.ledger.drivers import patient_driver
 from platypoos.planners.platypus.asking import ask
 from platypoos.planners.platypus.jury import hear, is_sure, next_look
 from platypoos.planners.platypus.knowledge import is_noisy
@@ -30,8 +32,6 @@ from platypoos.planners.platypus.tuning import (
     WIDE_SHARE,
 )
 from platypoos.planners.platypus.walking import follow
-from platypoos.simulator import calls_made
-from platypoos.simulator_compiled import patient_driver
 
 
 @patient_driver(PATIENCE)

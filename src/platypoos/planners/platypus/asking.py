@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from platypoos._jit import part
-from platypoos.meeting import settle
+from platypoos.compile import part
+from platypoos.ledger.base import ask_legal, evaluate, is_late
+from platypoos.ledger.meeting import settle
 from platypoos.planners.platypus.knowledge import learn, note
 from platypoos.planners.platypus.mind import Mind
-from platypoos.simulator import ask_legal, evaluate, is_late
 
 
 @part

@@ -8,15 +8,15 @@ from typing import Any
 import numpy as np
 from numba import types
 
-from platypoos._jit import borrowed, fast, handle_kind, interpreted, jit, overload
-from platypoos.engine import request
+from platypoos.compile import borrowed, fast, handle_kind, interpreted, jit, overload
+from platypoos.compile.engine import request
 from platypoos.errors import ModelError
-from platypoos.meeting import find_home, settle
-from platypoos.pace import never
+from platypoos.ledger.base import ask_legal, calls_made, evaluate, is_late
+from platypoos.ledger.meeting import find_home, settle
+from platypoos.ledger.pace import never
+from platypoos.ledger.tree import TERMINAL
 from platypoos.planners.platypus.knowledge import add_child, is_over
 from platypoos.planners.platypus.mind import PATIENCE, Mind
-from platypoos.simulator import ask_legal, calls_made, evaluate, is_late
-from platypoos.tree import TERMINAL
 
 
 def extend(sim: Any, mind: Mind, t: int) -> int:

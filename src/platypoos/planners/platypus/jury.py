@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from platypoos._jit import borrowed, jit, part
+from platypoos.compile import borrowed, jit, part
+from platypoos.ledger.base import calls_made
 from platypoos.planners.platypus.asking import ask
 from platypoos.planners.platypus.knowledge import (
     EXACTLY,
@@ -24,7 +25,6 @@ from platypoos.planners.platypus.mind import BEFORE, Mind
 from platypoos.planners.platypus.policies import propose_policies, take_policies
 from platypoos.planners.platypus.tuning import LOOK_SHARE
 from platypoos.planners.platypus.walking import is_better, lead
-from platypoos.simulator import calls_made
 
 ALL = -1
 SURE = 4.0

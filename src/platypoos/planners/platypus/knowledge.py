@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from platypoos._jit import borrowed, inlined, jit
-from platypoos.advice import UNASKED, count_legal, is_legal, legal_action
+from platypoos.compile import borrowed, inlined, jit
+from platypoos.ledger.tree import TERMINAL, draw_below, set_node
+from platypoos.models.advice import UNASKED, count_legal, is_legal, legal_action
 from platypoos.planners.platypus.mind import NOBODY, Ints, Mind
-from platypoos.tree import TERMINAL, draw_below, set_node
 
 LEAST_SWEEPS, MOST_VISITS = 8, 20_000
 """Solving takes so many sweeps over all states at most, and more if that is this many visits (ten

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import math
-from typing import Any
 
 import numpy as np
 
-from platypoos.planners.base import Task
+from platypoos.ledger.watch import Watch
 from platypoos.planners.platypus.mind import NOBODY
 from platypoos.planners.platypus.thought import Thought
-from platypoos.simulator_compiled import CompiledSimulator
-from platypoos.watch import Watch
+from platypoos.search.base import Task
 
 SURPRISE = 6.0
 """Standard errors by which one reward may miss its estimate…"""
@@ -88,23 +86,11 @@ class Memory:
                     return -1
                 root = -1
         if root < 0:
-            root = self._look_up(thought, task.state)
+            root = thought.sim.home_of(mind.homes, task.state)
         if root >= 0 and task.horizon is not None:
             left = int(mind.at[0].over_at) - int(mind.tree.depth[root])
             return root if left == task.horizon else -1
         return root if (task.horizon is None) == (len(mind.homes.depth) == 0) else -1
-
-    def _look_up(self, thought: Thought, state: Any) -> int:
-        sim, mind = thought.sim, thought.mind
-        if isinstance(sim, CompiledSimulator):
-            size = mind.tree.num_nodes
-            rows = sim.states_of(np.arange(size))
-            found = np.flatnonzero((rows == np.asarray(state)).all(axis=1))
-            known = found[(mind.tree.pulls[found] > 0) | (found == 0)]
-            return int(mind.homes.home[known[0]]) if len(known) else -1
-        if sim.key is None or len(mind.homes.depth):
-            return -1
-        return sim.homes.get(sim.key(state), -1)
 
     def _predict(self, thought: Thought) -> list[tuple[float, float]]:
         """What is remembered of the first actions, before new samples are mixed with it."""

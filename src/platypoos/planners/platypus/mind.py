@@ -7,8 +7,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from platypoos.meeting import Homes
-from platypoos.tree import Tree
+from platypoos.ledger.meeting import Homes
+from platypoos.ledger.tree import Tree
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]

@@ -9,12 +9,12 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from platypoos.errors import InvalidArgument
-from platypoos.pace import never
+from platypoos.ledger.pace import never
 from platypoos.plan import Plan
-from platypoos.planners.base import Planner, Task
 from platypoos.planners.platypoos import PlaTyPOOS
 from platypoos.planners.platypus.memory import Memory
 from platypoos.planners.platypus.thought import Thought
+from platypoos.search.base import Planner, Task
 
 FIRST_BUDGET = 16
 """Without a budget, the first part of a plan has so many calls for each action; later ones have
@@ -117,22 +117,16 @@ class Platypus(Planner):
             thought.settle_for_less()
         _warn_if_slow(thought, task)
         decision = thought.decide()
-        return Plan(
-            action=decision.action,
+        return self.recommend(
+            task,
+            decision.tree,
+            decision.node,
             value=float(decision.values[decision.action]),
             calls=thought.sim.calls - before,
-            budget=None if task.open_ended else task.budget,
-            discount=self.discount,
-            state=task.state,
-            num_actions=task.num_actions,
-            node=decision.node,
-            p_index=0,
             reward_floor=decision.rate,
-            tree=decision.tree,
             estimates=decision.values,
             gap_interval=decision.gap,
             enough=decision.enough,
-            horizon=task.horizon,
         )
 
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from platypoos._jit import borrowed, jit, part
+from platypoos.compile import borrowed, jit, part
+from platypoos.ledger.base import calls_made, is_due
 from platypoos.planners.platypus.knowledge import random_below
 from platypoos.planners.platypus.mind import BEFORE, Mind
 from platypoos.planners.platypus.tuning import IDLE
 from platypoos.planners.platypus.walking import begin_walk, walk_on, weigh
 from platypoos.planners.sequence_search import SEED_SHARE, scales
-from platypoos.simulator import calls_made, is_due
 
 NONE, KNOWN = -2, -3
 

@@ -9,15 +9,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from platypoos._jit import fast, handle
-from platypoos.advice import NO_HORIZON
-from platypoos.compiling import WORKSHOP, waits
-from platypoos.meeting import bits_of, make_homes, settle, settle_rows
+from platypoos.compile import fast, handle
+from platypoos.compile.workshop import WORKSHOP, waits
+from platypoos.ledger.pace import never
+from platypoos.ledger.protocol import Ledger
+from platypoos.ledger.tree import ROOT, TERMINAL, Tree, copy_nodes, make_tree, set_node, set_root
+from platypoos.models.advice import NO_HORIZON
 from platypoos.models.base import Access
-from platypoos.models.compiled import CompiledModel
-from platypoos.models.keys import key_of
-from platypoos.pace import never
-from platypoos.planners.base import Ledger, Task
 from platypoos.planners.platypus.algorithm import think
 from platypoos.planners.platypus.jury import assess
 from platypoos.planners.platypus.knowledge import gather, link_children
@@ -32,9 +30,8 @@ from platypoos.planners.platypus.mind import (
 )
 from platypoos.planners.platypus.tuning import STAGES
 from platypoos.planners.sequence_search import SEED_SHARE
-from platypoos.planners.sequences import whole_length
-from platypoos.simulator_compiled import CompiledSimulator
-from platypoos.tree import ROOT, TERMINAL, Tree, copy_nodes, make_tree, set_node, set_root
+from platypoos.search.base import Task
+from platypoos.search.sequences import whole_length
 
 FIRST_STAY, LONG_STAY = 64, 20_000
 """Compiled code is left after so many calls at first, to look at the clock or for Ctrl-C; the
@@ -62,8 +59,6 @@ CARRIED = (
 _assess, _gather, _link_children = (
     fast(kernel, PATIENCE) for kernel in (assess, gather, link_children)
 )
-_settle_rows = {size: fast(settle_rows, PATIENCE) for size in (1, 2, 4, 8, 16)}
-"""By the bytes of a word of the states."""
 
 
 class Decision(NamedTuple):
@@ -107,14 +102,13 @@ class Thought:
 
     def __init__(self, task: Task, discount: float) -> None:
         self.task, self.discount = task, discount
-        self.compiled = isinstance(task.model, CompiledModel)
         self.seconds_per_node = 0.0
         """That it took to hand on what was known."""
         tree = make_tree(task.budget + 1)
         set_root(tree)
         self.sim: Ledger = task.ledger(tree)
-        if not isinstance(self.sim, CompiledSimulator) and task.access is Access.RESTORE:
-            self.sim.key = key_of(task.model, task.state)
+        if task.access is Access.RESTORE:
+            self.sim.tell_apart(task.state)
         self.mind = self._arrays(tree, fresh=True)
         at = self.mind.at[0]
         at.over_at = NO_HORIZON if task.horizon is None else task.horizon
@@ -122,7 +116,8 @@ class Thought:
         self.mind.homes.home[ROOT] = ROOT
         _link_children(self.mind)
         if task.access is Access.RESTORE:
-            self._settle(np.array([ROOT]))
+            root = np.array([ROOT])
+            self.sim.settle(self.mind.homes, root)
         self.sim.ask_legal(np.array([ROOT]))
         self._begin(task, np.empty(0, np.int64))
 
@@ -143,15 +138,11 @@ class Thought:
         self.mind = self._arrays(tree, fresh=False)
         self.mind.homes.home[:size] = homes
         _link_children(self.mind)
-        if self.compiled and not self.mind.reset:
+        if not self.mind.reset:
             own = np.flatnonzero(homes == np.arange(size))
             over = (tree.flags[own] & TERMINAL != 0) | (tree.depth[own] >= old.at[0].over_at)
-            self._settle(own[~over | (own == ROOT)])  # an end is a state of its own
-        elif not self.compiled and sim.key is not None:  # type: ignore[union-attr]
-            number = np.full(old.tree.num_nodes, -1)
-            number[old_home[::-1]] = homes[::-1]
-            places = sim.homes.items()  # type: ignore[union-attr]
-            sim.homes = {name: int(number[h]) for name, h in places if number[h] >= 0}  # type: ignore[union-attr]
+            goes_on = own[~over | (own == ROOT)]  # an end is a state of its own
+            sim.settle_again(self.mind.homes, old_home, goes_on)
         now, before = self.mind.at[0], old.at[0]
         for name in CARRIED:
             now[name] = before[name]
@@ -171,7 +162,7 @@ class Thought:
         timed = tree.depth if task.horizon is not None else None
         mind = Mind(
             tree=tree,
-            homes=make_homes(nodes, self.compiled, timed),
+            homes=self.sim.make_homes(nodes, timed),
             first=links[0],
             sibling=links[1],
             tried=links[2],
@@ -226,19 +217,12 @@ class Thought:
             at.kept = 1
         mind.order[:] = np.argsort(task.rng.random(task.num_actions))
 
-    def _settle(self, nodes: Ints) -> None:
-        if isinstance(self.sim, CompiledSimulator):
-            bits = bits_of(self.sim)
-            _settle_rows[bits.itemsize](self.mind.homes, bits, nodes)
-        else:
-            settle(self.sim, self.mind.homes, nodes)
-
     def think(self, due: Callable[[], bool], stop_when_sure: bool) -> bool:
         """Spend the budget; False if the clock ran out before."""
         sim = self.sim
         self.mind.at[0].stops = stop_when_sure
         sim.due = due
-        if not isinstance(sim, CompiledSimulator) or not sim.is_ready(think, (self.mind,)):
+        if not sim.is_ready(think, (self.mind,)):
             return bool(think(sim, self.mind))
         clocked = due is not never
         stay, glance = (FIRST_STAY, GLANCE) if clocked else (LONG_STAY, LONG_GLANCE)

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from platypoos._jit import borrowed, inlined, jit, part
+from platypoos.compile import borrowed, inlined, jit, part
+from platypoos.ledger.base import calls_made, is_due
+from platypoos.ledger.tree import ticket
 from platypoos.planners.platypus.asking import ask
 from platypoos.planners.platypus.knowledge import (
     add_child,
@@ -16,9 +18,7 @@ from platypoos.planners.platypus.knowledge import (
 from platypoos.planners.platypus.mind import BEFORE, NOBODY, Mind
 from platypoos.planners.platypus.tuning import DEEPER, GROWTH
 from platypoos.planners.platypus.walking import follow
-from platypoos.schedules import PLATYPOOS, evaluations
-from platypoos.simulator import calls_made, is_due
-from platypoos.tree import ticket
+from platypoos.search.schedules import PLATYPOOS, evaluations
 
 ROUND_OVER, PIECE_OVER = -1, -2
 

@@ -6,7 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from platypoos._jit import borrowed, inlined, jit, part
+from platypoos.compile import borrowed, inlined, jit, part
+from platypoos.ledger.base import calls_made, is_late, play_whole
+from platypoos.ledger.tree import ticket
 from platypoos.planners.platypus.extending import extend
 from platypoos.planners.platypus.knowledge import (
     add_child,
@@ -18,8 +20,6 @@ from platypoos.planners.platypus.knowledge import (
     value_of,
 )
 from platypoos.planners.platypus.mind import BEFORE, NOBODY, SEQUENCES, TREE, Mind
-from platypoos.simulator import calls_made, is_late, play_whole
-from platypoos.tree import ticket
 
 
 @part

@@ -1,0 +1,382 @@
+"""Plan once, act in a loop of your own, or let ``control`` run it."""
+
+from __future__ import annotations
+
+import gc
+import math
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from platypoos.checks import check_count, check_horizon
+from platypoos.compile.workshop import WORKSHOP
+from platypoos.errors import InvalidArgument
+from platypoos.ledger.base import Seed, make_generator
+from platypoos.models.base import Access, Transition
+from platypoos.models.failures import act
+from platypoos.models.wrappers import WrappedModel
+from platypoos.plan import Episode, Plan
+from platypoos.planners.platypus.planner import Platypus
+from platypoos.search.base import Asked, Planner, initial_state
+from platypoos.video import film_of
+
+DEFAULT_DISCOUNT = 0.95
+UNKNOWN: Any = object()
+"""No state was given: it may be anything, None too."""
+
+
+def plan(
+    model: Any,
+    state: Any = None,
+    *,
+    budget: int | None = None,
+    deadline: float | None = None,
+    stop: Callable[[int], bool] | None = None,
+    discount: float | None = None,
+    horizon: int | None = None,
+    planner: Planner | None = None,
+    seed: Seed = None,
+    access: Access | str | None = None,
+    executor: Any = None,
+    timeout: float | None = None,
+) -> Plan:
+    """Find the best first action with at most ``budget`` calls of ``model``.
+
+    Args:
+        model: a :class:`~platypoos.Model`: wrap a function in ``FunctionModel``, a function over
+            arrays in ``ArrayModel``, a compiled step in ``CompiledModel``.
+        state: where to plan from; the model's initial state if left out.
+        budget: the most calls of the model to make, at least one per action; may be left out if
+            there is a deadline or ``stop``.
+        deadline: seconds to plan for; a plan may take one request longer. Without a budget,
+            Ctrl-C returns the best plan so far.
+        stop: called with the calls made so far; planning stops when it returns True.
+        discount: γ, in [0, 1): the planner's, or the model's if it is made for one, or 0.95. With
+            a horizon it may be 1.
+        horizon: steps to the end of the episode, counted from ``state``; nothing is counted after
+            it.
+        planner: :class:`~platypoos.Platypus` if left out.
+        seed: an int, a ``SeedSequence`` or a ``Generator``; the same seed, the same plan.
+        access: RESTORE or RESET; what the model declares if left out.
+        executor: anything with the interface of ``concurrent.futures.Executor``, to spread the
+            calls of a request over its workers; the plan is the same. For slow Python models.
+        timeout: the seconds to wait for a worker's answer; for ever if left out.
+
+    >>> import platypoos as pp
+    >>> best = pp.plan(pp.problems.SwitchChain(noise=1.0), budget=1_000, discount=0.95, seed=0)
+    >>> best.action, best.calls
+    (0, 1000)
+    """
+    asked = Asked(budget, deadline, stop, horizon, access, executor, timeout)
+    start = initial_state(model) if state is None else state
+    return choose_planner(planner, discount, model).answer(model, start, asked, seed=seed)
+
+
+class Agent:
+    """Plans in your own loop: in real time, and with what it has learned in the steps before.
+
+    Nothing is compiled in your time: until machine code is ready, which other processes and
+    threads see to, plans are made without it. ``warm_up`` waits for it.
+
+    Args:
+        model: what to plan with. The system that you act in may be another one.
+        budget: the most calls of the model for each step.
+        deadline: the seconds for each step, if the planner can stop at any time. One of the two,
+            or both.
+        discount: γ, in [0, 1): the planner's, or the model's if it is made for one, or 0.95.
+        horizon: steps to the end of the episode, counted from the first ``act``.
+        planner: :class:`~platypoos.Platypus` if left out.
+        seed: an int, a ``SeedSequence`` or a ``Generator``.
+        access: RESTORE or RESET; what the model declares if left out.
+        executor: to spread the calls of slow Python models over workers; see ``plan``.
+        timeout: the seconds to wait for a worker's answer; for ever if left out.
+        memory: bytes to keep from step to step, 0 for none; the planner's setting if left out.
+
+    >>> import numpy as np
+    >>> import platypoos as pp
+    >>> rng = np.random.default_rng(0)
+    >>> chain = pp.problems.SwitchChain(noise=1.0)
+    >>> agent = pp.Agent(chain, budget=300, seed=0)
+    >>> state = chain.initial_state
+    >>> for _ in range(3):
+    ...     plan = agent.act(state)
+    ...     state, reward, ended = chain.step(state, plan.action, rng)
+    ...     agent.observe(reward)
+    >>> plan.action, plan.calls
+    (0, 300)
+    """
+
+    def __init__(
+        self,
+        model: Any,
+        *,
+        budget: int | None = None,
+        deadline: float | None = None,
+        discount: float | None = None,
+        horizon: int | None = None,
+        planner: Planner | None = None,
+        seed: Seed = None,
+        access: Access | str | None = None,
+        executor: Any = None,
+        timeout: float | None = None,
+        memory: int | None = None,
+    ) -> None:
+        initial_state(model)  # is it a model at all?
+        self.model = model
+        self.planner = with_memory(choose_planner(planner, discount, model), memory)
+        self.horizon = None if horizon is None else check_horizon(horizon)
+        self._asked = Asked(budget, deadline, None, None, access, executor, timeout)
+        self._random = make_generator(seed)
+        self.reset()
+
+    def reset(self) -> None:
+        """Begin another episode: forget what was learned, and where it was."""
+        self._memory = self.planner.remember()
+        self._next: Any = UNKNOWN
+        self._plan: Plan | None = None
+        self.steps = 0
+        """Steps since the episode began."""
+
+    def act(self, state: Any = UNKNOWN) -> Plan:
+        """Plan for a state; ``plan.action`` is what to do.
+
+        Args:
+            state: where the system is. Left out, what ``observe`` was told; else where the
+                environment is that a ``GymnasiumModel`` was made around; else, in the first step,
+                the model's initial state.
+        """
+        with self._left_where_it_is() as here:
+            for known in (state, self._next, here):
+                if known is not UNKNOWN:
+                    break
+            else:
+                if self.steps:
+                    raise InvalidArgument("where is the system? call act(state), or observe before")
+                known = initial_state(self.model)
+            return self.plan_at(known)
+
+    def plan_at(self, state: Any) -> Plan:
+        """As ``act``, where nobody else acts in the model's environment."""
+        self._next = UNKNOWN
+        self._plan = self._plan_for(state, self._memory, self._random.spawn(1)[0])
+        self.steps += 1
+        return self._plan
+
+    def _plan_for(self, state: Any, memory: Any, seed: Seed) -> Plan:
+        asked = self._asked
+        if self.horizon is not None:
+            asked = replace(asked, horizon=max(1, self.horizon - self.steps))
+        return self.planner.answer(self.model, state, asked, seed=seed, memory=memory)
+
+    @contextmanager
+    def _left_where_it_is(self) -> Iterator[Any]:
+        """Yield the state of the caller's environment, which planning moves; and put it back."""
+        if not getattr(self.model, "is_yours", False):
+            yield UNKNOWN
+            return
+        here = self.model.save()
+        try:
+            yield here
+        finally:
+            self.model.restore(here)
+
+    def observe(
+        self, reward: float | None = None, state: Any = UNKNOWN, *, action: int | None = None
+    ) -> None:
+        """Tell what the last action brought; a reward that contradicts the memory drops it.
+
+        Args:
+            reward: what was received.
+            state: where it led; the next ``act`` plans from there.
+            action: what was done, if not what was planned.
+        """
+        if self._plan is None:
+            raise InvalidArgument("there is nothing to observe before the first act")
+        self._next = state
+        if self._memory is not None and reward is not None:
+            done = self._plan.action if action is None else action
+            self._memory.observe(done, float(reward))
+
+    def warm_up(self, *, quiet: bool = True) -> float:
+        """Wait until all machine code is there; returns the seconds it took.
+
+        Args:
+            quiet: do not show how far it is.
+        """
+        start = time.perf_counter()
+        generator = make_generator(0)
+        WORKSHOP.is_eager = True
+        with self._left_where_it_is() as here:
+            state = initial_state(self.model) if here is UNKNOWN else here
+            while True:
+                memory = self.planner.remember()
+                for _ in range(2):  # the second time with a memory
+                    self._plan_for(state, memory, generator.spawn(1)[0])
+                if not WORKSHOP.open_orders:
+                    break
+                WORKSHOP.wait_and_show(quiet=quiet)
+        gc.collect()
+        gc.freeze()  # a collection would look at all of the compiler's objects, for 0.2 seconds
+        return time.perf_counter() - start
+
+
+def control(
+    model: Any,
+    planner: Planner | None = None,
+    *,
+    budget: int | None = None,
+    deadline: float | None = None,
+    steps: int | None = None,
+    discount: float | None = None,
+    horizon: int | None = None,
+    state: Any = None,
+    seed: Seed = None,
+    access: Access | str | None = None,
+    executor: Any = None,
+    timeout: float | None = None,
+    render: str | Path | None = None,
+    on_step: Callable[[int, Plan, float], None] | None = None,
+) -> Episode:
+    """Plan with ``budget`` calls, take the action, and plan again from where it led.
+
+    Args:
+        model: the model; it is planned with, and acted in (in ``model.acting`` if it has that:
+            the same states, other ends).
+        planner: :class:`~platypoos.Platypus` if left out.
+        budget: calls of the model for each step.
+        deadline: seconds for each step, instead of a budget or with one; see ``Agent``.
+        steps: the most steps to take; fewer if the episode ends. The horizon if left out.
+        discount: γ, in [0, 1): the planner's, or the model's if it is made for one, or 0.95. With
+            a horizon it may be 1.
+        horizon: steps to the end of the episode, counted from the first state. Each plan looks as
+            far as is left of it.
+        state: where to start; the model's initial state if left out.
+        seed: an int, a ``SeedSequence`` or a ``Generator``. The noise of the rewards received
+            depends on the seed only, not on the planner.
+        access: RESTORE or RESET; what the model declares if left out.
+        executor: to spread the calls of slow Python models over workers; see ``plan``.
+        timeout: the seconds to wait for a worker's answer; for ever if left out.
+        render: a .gif or .mp4 file to film the episode in, if the model has ``render(state)``.
+        on_step: called after each step with its number, the plan and the reward received.
+
+    If planning or acting fails, or is interrupted, the exception has an attribute ``episode``
+    with the steps that were taken, and the film shows them.
+
+    >>> import platypoos as pp
+    >>> episode = pp.control(
+    ...     pp.problems.SwitchChain(), pp.PlaTyPOOS(discount=0.95), budget=1_000, steps=20, seed=0
+    ... )
+    >>> episode.actions == (0,) * 20, episode.calls
+    (True, 20000)
+    """
+    steps = _steps_to_take(steps, horizon)
+    acting, planning = make_generator(seed).spawn(2)
+    agent = Agent(
+        model,
+        budget=budget,
+        deadline=deadline,
+        discount=discount,
+        horizon=horizon,
+        planner=planner,
+        seed=planning,
+        access=access,
+        executor=executor,
+        timeout=timeout,
+    )
+    start = initial_state(model) if state is None else state
+    film = None if render is None else film_of(model, start, render)
+    record = _Record(start, agent.planner.discount)
+    try:
+        for step in range(steps):
+            found = agent.plan_at(record.states[-1])
+            after = act(getattr(model, "acting", model), record.states[-1], found.action, acting)
+            agent.observe(after.reward)
+            record.add(found, after)
+            if film is not None:
+                film.add(model.render(after.state))
+            if on_step is not None:
+                on_step(step, found, after.reward)
+            if after.terminated:
+                break
+    except BaseException as error:
+        error.episode = record.episode()  # type: ignore[attr-defined]
+        raise
+    finally:
+        if film is not None:
+            film.close()
+    return record.episode()
+
+
+def _steps_to_take(steps: int | None, horizon: int | None) -> int:
+    """The steps that ``control`` takes at most."""
+    if horizon is not None:
+        horizon = check_horizon(horizon)
+        return horizon if steps is None else min(check_count("steps", steps), horizon)
+    if steps is None:
+        raise InvalidArgument("steps= or horizon= must say how many steps to take; got neither")
+    return check_count("steps", steps)
+
+
+class _Record:
+    """The steps that were taken so far."""
+
+    def __init__(self, start: Any, discount: float) -> None:
+        self.states: list[Any] = [start]
+        self._actions: list[int] = []
+        self._rewards: list[float] = []
+        self._calls: list[int] = []
+        self._terminated = False
+        self._discount = discount
+
+    def add(self, plan: Plan, after: Transition) -> None:
+        self.states.append(after.state)
+        self._actions.append(plan.action)
+        self._rewards.append(after.reward)
+        self._calls.append(plan.calls)
+        self._terminated = after.terminated
+
+    def episode(self) -> Episode:
+        return Episode(
+            actions=tuple(self._actions),
+            rewards=tuple(self._rewards),
+            states=tuple(self.states),
+            step_calls=tuple(self._calls),
+            terminated=self._terminated,
+            discount=self._discount,
+        )
+
+
+def with_memory(planner: Planner, memory: int | None) -> Planner:
+    """The planner, with a memory of so many bytes."""
+    if memory is None:
+        return planner
+    if not isinstance(planner, Platypus):
+        raise InvalidArgument(
+            f"{type(planner).__name__} has no setting for its memory; leave memory= out"
+        )
+    return replace(planner, memory=memory)
+
+
+def choose_planner(planner: Planner | None, discount: float | None, model: Any) -> Planner:
+    """The planner that is given, or the default one; its discount must be the model's."""
+    made_for = getattr(model, "discount", None) if isinstance(model, WrappedModel) else None
+    if planner is None:
+        usual = DEFAULT_DISCOUNT if made_for is None else made_for
+        planner = Platypus(usual if discount is None else discount)
+    if not isinstance(planner, Planner):
+        raise InvalidArgument(
+            f"planner must be a planner such as Platypus(discount=0.95), got {planner!r}"
+        )
+    if discount is not None and discount != planner.discount:
+        raise InvalidArgument(
+            f"discount {discount!r} is not the planner's, {planner.discount!r}; pass one of them"
+        )
+    if made_for is not None and not math.isclose(planner.discount, made_for):
+        raise InvalidArgument(
+            f"discount {planner.discount!r} is not the model's, {made_for!r}: its rewards are made "
+            "for that one; plan with discount=model.discount"
+        )
+    return planner

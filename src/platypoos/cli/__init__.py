@@ -1,0 +1,1 @@
+"""Every command: each parses its options, calls the API and prints."""

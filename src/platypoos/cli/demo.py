@@ -1,0 +1,130 @@
+"""The main job on embedded defaults: the paper's problem, and a real Gymnasium environment."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import numpy as np
+
+from platypoos.api import control, plan
+from platypoos.errors import PlatypoosError
+from platypoos.ledger.tree import OPENED
+from platypoos.models.gymnasium.model import GymnasiumModel
+from platypoos.plan import Episode, Plan
+from platypoos.planners import PlaTyPOOS
+from platypoos.problems import SwitchChain, simple_regret
+
+CARTPOLE_STEPS, CARTPOLE_REPEAT, CARTPOLE_BUDGET, CARTPOLE_DISCOUNT = 500, 4, 3_000, 0.9
+
+
+def run(out: Path) -> None:
+    """Plan on both problems, print the decisions and why, save a picture and a film to ``out``."""
+    try:
+        import matplotlib as mpl
+    except ImportError as error:
+        raise PlatypoosError(
+            f"the demo needs {error.name}; install it with: pip install 'platypoos[demo]'"
+        ) from error
+    mpl.use("Agg")
+    out.mkdir(parents=True, exist_ok=True)
+
+    problem = SwitchChain(noise=10.0)
+    print("The paper's problem: stay (reward 0 now, growing) or switch (reward 2 now)?")
+    print("Rewards are shifted by 100 and have noise of ±10; the planner knows neither.\n")
+    found = plan(problem, planner=PlaTyPOOS(0.95), budget=10_000, seed=0)
+    stay, switch = found.action_values
+    names = ("stay", "switch")
+    print(f"decision: {names[found.action]}, after {found.calls} calls")
+    print(f"why: the best sequence seen that starts with stay is worth {stay:.0f}, with switch")
+    print(f"{switch:.0f}; the search went {found.depth} steps ahead")
+    right = int(problem.action_values(problem.initial_state, 0.95).argmax())
+    print(f"known answer: {names[right]}; simple regret {simple_regret(problem, found):g}\n")
+
+    print(
+        f"CartPole-v1: {CARTPOLE_STEPS} steps, in decisions that last {CARTPOLE_REPEAT}; "
+        f"{CARTPOLE_BUDGET} calls of the simulator for each."
+    )
+    model = GymnasiumModel("CartPole-v1", seed=0, repeat=CARTPOLE_REPEAT)
+    first = plan(model, budget=CARTPOLE_BUDGET, discount=CARTPOLE_DISCOUNT, seed=0)
+    print(
+        f"decision at the start: push {('left', 'right')[first.action]}; looking {first.depth} "
+        f"decisions ahead, worth {first.value:.2f}, runner-up {first.value - first.gap:.2f}"
+    )
+    decisions = CARTPOLE_STEPS // CARTPOLE_REPEAT
+
+    def progress(step: int, _: Plan, __: float) -> None:
+        if sys.stderr.isatty():
+            print(f"\rdecision {step + 1} of {decisions}", end="", file=sys.stderr)
+
+    film = out / "cartpole.gif"
+    episode = control(
+        model,
+        budget=CARTPOLE_BUDGET,
+        steps=decisions,
+        discount=CARTPOLE_DISCOUNT,
+        seed=0,
+        render=film,
+        on_step=progress,
+    )
+    if sys.stderr.isatty():
+        print("\r", end="", file=sys.stderr)
+    kept = int(sum(episode.rewards)) - episode.terminated
+    print(f"the pole was up for {kept} of {CARTPOLE_STEPS} steps ({episode.calls} calls)")
+    at_random = _random_steps(GymnasiumModel("CartPole-v1", seed=0))
+    print(f"with random actions it falls after {at_random}\n")
+
+    picture = out / "demo.png"
+    _draw(found, episode, at_random, picture)
+    print(f"picture: {picture}\nfilm: {film}")
+
+
+def _random_steps(model: GymnasiumModel) -> int:
+    rng = np.random.default_rng(0)
+    state, steps, terminated = model.initial_state, 0, False
+    while not terminated:
+        state, _, terminated = model.step(state, int(rng.integers(2)), rng)
+        steps += 1
+    return steps
+
+
+def _draw(found: Plan, episode: Episode, at_random: int, picture: Path) -> None:
+    from matplotlib import pyplot as plt
+
+    figure, (left, right) = plt.subplots(1, 2, figsize=(11, 4), layout="constrained")
+    tree, size = found.tree, found.tree.num_nodes
+    depth, pulls = tree.depth[1:size], tree.pulls[1:size]
+    best = set()
+    node = found.node
+    while node > 0:
+        best.add(node)
+        node = int(tree.parent[node])
+    on_best = np.isin(np.arange(1, size), list(best))
+    opened = tree.flags[1:size] & OPENED != 0
+    for mask, color, label in (
+        (~on_best & ~opened, "0.75", "evaluated"),
+        (~on_best & opened, "tab:blue", "opened"),
+        (on_best, "tab:orange", "recommended sequence"),
+    ):
+        left.scatter(
+            depth[mask], tree.reward[1:size][mask], 6 + 6 * np.sqrt(pulls[mask]), color, label=label
+        )
+    left.set(
+        xlabel="depth",
+        ylabel="mean reward seen",
+        title=f"The paper's problem, noise ±10: {found.calls} calls\n(size: number of evaluations)",
+    )
+    left.legend(frameon=False, loc="upper left")
+
+    angles = np.degrees([state[2] for state in episode.states])
+    right.plot(
+        CARTPOLE_REPEAT * np.arange(len(angles)), angles, color="tab:orange", label="Platypus"
+    )
+    for bound in (-12, 12):
+        right.axhline(bound, color="0.6", linestyle="--", linewidth=1)
+    right.axvline(at_random, color="tab:blue", linewidth=1, label="random actions fall here")
+    right.set(xlabel="step", ylabel="angle of the pole (degrees)", title="CartPole-v1, planned")
+    right.set_ylim(-16, 24)
+    right.legend(frameon=False, loc="upper right")
+    figure.savefig(picture, dpi=150)
+    plt.close(figure)

@@ -1,0 +1,323 @@
+"""The commands; each is a thin call of the API."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import math
+import os
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from platypoos.api import Agent, plan
+from platypoos.cli.experiments import add_commands
+from platypoos.cli.options import (
+    DEFAULT_BUDGET,
+    add_planner_options,
+    is_required,
+    make_planner,
+    parameters,
+)
+from platypoos.cli.play import add_simulator_commands
+from platypoos.cli.theory import add_theory_command
+from platypoos.compile.workshop import wait_for_compilers
+from platypoos.errors import InvalidArgument, PlatypoosError
+from platypoos.experiments.spec import PROBLEMS, Choice, make
+from platypoos.plan import Plan
+from platypoos.planners import available
+from platypoos.problems import Problem, SwitchChain
+from platypoos.problems.base import optimal_values
+from platypoos.version import __version__
+
+ACTIONS = {
+    "switch-chain": ("stay", "switch"),
+    "grid": ("up", "right", "down", "left"),
+    "battery": ("wait", "buy", "sell"),
+}
+"""Names of actions, where they have some."""
+COMPILE_FROM = 2_000_000
+"""Budgets from here on are planned in machine code; below, compiling takes longer than it saves."""
+
+EXAMPLES = """\
+examples:
+  platypoos plan                                     the paper's problem, 1,000 calls
+  platypoos plan --noise 10 --budget 10000 --seed 1
+  platypoos plan --problem grid --planner sequool --budget 5000
+  platypoos plan --problem grid --deadline 0.05
+  platypoos plan --planner platypoos --schedule      the published algorithm
+  platypoos plan --planner olop --set reward_max=130 --set noise=10 --noise 10
+  platypoos plan --problem battery --access reset --json
+  platypoos warm-up                                  compile the planner, once a machine
+  platypoos planners                                 all planners and what they need
+  platypoos check Hopper-v5                          is this simulator safe to plan with?
+  platypoos play CartPole-v1 --repeat 4 --budget 3000 --discount 0.9 --save cartpole.gif
+  platypoos theory garnet --discount 0.9 --noise 0.5  how hard it is, and what is promised
+"""
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run the command line; returns the exit status."""
+    parser = _parser()
+    args = parser.parse_args(argv)
+    if args.run is not _warm_up:
+        wait_for_compilers()  # a command should not leave a compiler running when it ends
+    try:
+        return int(args.run(args) or 0)
+    except PlatypoosError as error:
+        print(f"platypoos: {error}", file=sys.stderr)
+        return 2
+    except BrokenPipeError:  # the reader of our output has gone, as in "platypoos planners | head"
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 1
+    except OSError as error:
+        print(f"platypoos: {error}", file=sys.stderr)
+        return 2
+    except KeyboardInterrupt:
+        print("platypoos: interrupted", file=sys.stderr)
+        return 130
+
+
+def _parser() -> argparse.ArgumentParser:
+    raw = argparse.RawDescriptionHelpFormatter
+    parser = argparse.ArgumentParser(
+        prog="platypoos",
+        description="Plan with a simulator and a limited number of calls to it.",
+        epilog=EXAMPLES,
+        formatter_class=raw,
+    )
+    parser.add_argument("--version", action="version", version=f"platypoos {__version__}")
+    commands = parser.add_subparsers(title="commands", required=True, metavar="COMMAND")
+
+    one = commands.add_parser(
+        "plan",
+        help="plan the next action on a problem, and say why",
+        description="Plan the next action on a problem, and say why.",
+        epilog=EXAMPLES,
+        formatter_class=raw,
+    )
+    one.add_argument(
+        "--problem", choices=sorted(set(PROBLEMS) - {"gymnasium"}), default="switch-chain"
+    )
+    add_planner_options(one)
+    one.add_argument("--noise", type=float, help="half-width of the rewards' noise")
+    one.add_argument(
+        "--deadline",
+        type=float,
+        metavar="SECONDS",
+        help="plan for so long, with as many calls as that allows, or as --budget does",
+    )
+    one.add_argument("--access", choices=["restore", "reset"], default="restore")
+    one.add_argument("--schedule", action="store_true", help="also show what the planner opens")
+    one.add_argument("--json", action="store_true", help="print JSON instead of a table")
+    one.set_defaults(run=_plan)
+
+    every = commands.add_parser(
+        "planners",
+        help="list the planners and what each needs to know",
+        description="List the planners: what each needs to know, its parameters and reference.",
+    )
+    every.add_argument("--json", action="store_true", help="print JSON instead of a table")
+    every.set_defaults(run=_planners)
+
+    warm = commands.add_parser(
+        "warm-up",
+        help="compile the default planner, once a machine",
+        description="Compile the default planner, for Python models and for compiled ones. Later "
+        "programs find its machine code on disk, and plan fast from the start.",
+    )
+    warm.add_argument("--quiet", action="store_true", help="do not show how far it is")
+    warm.set_defaults(run=_warm_up)
+
+    add_simulator_commands(commands)
+    add_commands(commands)
+    add_theory_command(commands)
+    demo = commands.add_parser(
+        "demo",
+        help="plan on the paper's problem and on CartPole; save a picture and a film",
+        description="Plan on the paper's problem and on Gymnasium's CartPole; save a picture "
+        "and a film.",
+    )
+    demo.add_argument("--out", type=Path, default=Path("out"), help="folder (%(default)s)")
+    demo.set_defaults(run=_demo)
+    return parser
+
+
+def _warm_up(args: argparse.Namespace) -> None:
+    problem = SwitchChain(noise=1.0)
+    for what, model in (("Python models", problem), ("compiled models", problem.compiled())):
+        seconds = Agent(model, deadline=0.02, discount=0.95).warm_up(quiet=args.quiet)
+        print(f"ready for {what} after {seconds:.1f} s")
+
+
+def _planners(args: argparse.Namespace) -> None:
+    table: list[dict[str, Any]] = [
+        {
+            "planner": name,
+            "needs": kind.needs,
+            "uses": ["legal", *kind.uses],
+            "horizon": kind.finite,
+            "parameters": {
+                key: "required" if is_required(field) else field.default
+                for key, field in parameters(kind).items()
+            },
+            "access": [access.value for access in kind.access],
+            "reference": kind.citation,
+            "summary": (kind.__doc__ or "").split("\n", 1)[0],
+        }
+        for name, kind in available().items()
+    ]
+    if args.json:
+        print(json.dumps(table))
+        return
+    for row in table:
+        print(f"{row['planner']}: {row['summary']}")
+        print(f"    needs: {row['needs']}; access: {', '.join(row['access'])}")
+        horizon = "takes a horizon" if row["horizon"] else "takes no horizon"
+        print(f"    uses of a model: {', '.join(row['uses'])}; {horizon}")
+        settings = [
+            key if value == "required" else f"[{key}={value}]"
+            for key, value in row["parameters"].items()
+        ]
+        if settings:
+            print(f"    --set: {' '.join(settings)}")
+        print(f"    reference: {row['reference']}")
+
+
+def _plan(args: argparse.Namespace) -> None:
+    names = ACTIONS.get(args.problem, ())
+    settings = {} if args.noise is None else {"noise": args.noise}
+    problem = make(PROBLEMS, "problem", Choice.of(args.problem, **settings))
+    planner = make_planner(args.planner, args.discount, args.set)
+    budget = args.budget
+    if args.deadline is None and budget is None:
+        budget = DEFAULT_BUDGET
+    model = problem.compiled() if budget is not None and budget >= COMPILE_FROM else problem
+    if args.deadline is not None and planner.anytime:
+        # Reads machine code, if there is some, before the clock starts.
+        plan(model, planner=planner, budget=100, access=args.access)
+    found = plan(
+        model,
+        planner=planner,
+        budget=budget,
+        deadline=args.deadline,
+        horizon=args.horizon,
+        seed=args.seed,
+        access=args.access,
+    )
+    optimal = _optimal(problem, found)
+    labels = [
+        names[action] if names else f"action {action}" for action in range(problem.num_actions)
+    ]
+    schedule = None
+    if args.schedule:
+        if not hasattr(planner, "schedule"):
+            raise InvalidArgument(
+                f"{args.planner} has no schedule: what it opens depends on the rewards; pass "
+                "--planner platypoos, or leave out --schedule"
+            )
+        schedule = planner.schedule(budget, problem.num_actions, args.access, args.horizon)
+    if args.json:
+        result = _as_json(args, found, labels, optimal)
+        if schedule is not None:
+            columns = ("depth", "p", "evaluations", "quota", "nodes")
+            result["schedule"] = [
+                dict(zip(columns, r, strict=True)) for r in schedule.rows.tolist()
+            ]
+        print(json.dumps(result))
+        return
+    horizon = "" if args.horizon is None else f", horizon {args.horizon}"
+    print(f"{args.problem}, {args.planner}, discount {args.discount:g}{horizon}, seed {args.seed}")
+    print(explain(found, labels))
+    if optimal is not None:
+        regret = optimal.max() - optimal[found.action]
+        print(f"known answer: {labels[int(optimal.argmax())]}; simple regret {regret:.6g}")
+    if schedule is not None:
+        print()
+        print(schedule)
+
+
+def _optimal(problem: Any, found: Plan) -> NDArray[np.float64] | None:
+    """Q* of the state, where it is known and can be computed."""
+    if not isinstance(problem, Problem):
+        return None
+    try:
+        return optimal_values(problem, found)
+    except InvalidArgument:  # it would take too long
+        return None
+
+
+def explain(found: Plan, labels: Sequence[str]) -> str:
+    """The decision and why, as a table."""
+    lines = [f"decision: {labels[found.action]} (action {found.action})", ""]
+    width = max(len(label) for label in labels)
+    lines.append(f"  {'first action':<{max(width, 12)}}  {'value':>14}")
+    for action, value in enumerate(found.action_values):
+        mark = "*" if action == found.action else " "
+        shown = "not evaluated" if math.isnan(value) else f"{value:.6g}"
+        lines.append(f"{mark} {labels[action]:<{max(width, 12)}}  {shown:>14}")
+    sequence = " ".join(str(action) for action in found.actions[:16])
+    more = " …" if len(found.actions) > 16 else ""
+    lines += [
+        "",
+        f"ahead of the runner-up by {found.gap:.6g}",
+        f"best sequence: {sequence}{more} ({len(found.actions)} steps)",
+        f"depth reached: {found.depth}, calls used: {found.calls}"
+        + ("" if found.budget is None else f" of {found.budget}"),
+    ]
+    if found.gap_interval is not None:
+        low, high = found.gap_interval
+        lines.append(f"its lead by fresh samples: {low:.6g} to {high:.6g} (95 %)")
+    if found.enough is not None:
+        likely = "are unlikely to" if found.enough else "may"
+        lines.append(f"more calls {likely} change the decision")
+    if found.reached is not None:
+        within = "reached" if found.reached else "not reached"
+        lines.append(f"the accuracy asked for was {within} within {found.budget} calls")
+    return "\n".join(lines)
+
+
+def _as_json(
+    args: argparse.Namespace,
+    found: Plan,
+    labels: Sequence[str],
+    optimal: NDArray[np.float64] | None,
+) -> dict[str, Any]:
+    def number(value: float) -> float | None:
+        return value if math.isfinite(value) else None
+
+    return {
+        "problem": args.problem,
+        "planner": args.planner,
+        "discount": found.discount,
+        "access": args.access,
+        "seed": args.seed,
+        "action": found.action,
+        "action_name": labels[found.action],
+        "actions": list(found.actions),
+        "value": number(found.value),
+        "action_values": [number(value) for value in found.action_values.tolist()],
+        "gap": number(found.gap),
+        "gap_interval": found.gap_interval,
+        "enough": found.enough,
+        "depth": found.depth,
+        "calls": found.calls,
+        "budget": found.budget,
+        "reached": found.reached,
+        "optimal_values": None if optimal is None else optimal.tolist(),
+        "simple_regret": None if optimal is None else optimal.max() - optimal[found.action],
+    }
+
+
+def _demo(args: argparse.Namespace) -> None:
+    from platypoos.cli.demo import run
+
+    run(args.out)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

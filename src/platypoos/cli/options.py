@@ -1,0 +1,88 @@
+"""Options that commands share: a planner and its parameters, numbers, NAME=VALUE."""
+
+from __future__ import annotations
+
+import argparse
+import dataclasses
+from collections.abc import Sequence
+from typing import Any
+
+from platypoos.checks import parsed
+from platypoos.errors import InvalidArgument
+from platypoos.planners import Planner, available
+
+DEFAULT_BUDGET = 1000
+
+
+def add_planner_options(command: argparse.ArgumentParser) -> None:
+    """Which planner, its parameters, its budget."""
+    command.add_argument(
+        "--planner",
+        choices=list(available()),
+        default="platypus",
+        metavar="PLANNER",
+        help="see 'platypoos planners' (%(default)s)",
+    )
+    command.add_argument(
+        "--set",
+        action="append",
+        default=[],
+        metavar="NAME=VALUE",
+        help="a parameter of the planner, such as reward_max=130; can be repeated",
+    )
+    command.add_argument("--budget", type=whole, help=f"calls of the simulator ({DEFAULT_BUDGET})")
+    command.add_argument(
+        "--discount", type=float, default=0.95, help="in [0, 1), or 1 with --horizon (%(default)s)"
+    )
+    command.add_argument(
+        "--horizon", type=whole, metavar="STEPS", help="steps to the end of the episode (no end)"
+    )
+    command.add_argument("--seed", type=int, default=0, help="same seed, same plan (%(default)s)")
+
+
+def make_planner(name: str, discount: float, settings: Sequence[str]) -> Planner:
+    """A planner from its name and ``name=value`` settings."""
+    kind = available()[name]
+    fields = parameters(kind)
+    chosen = as_settings(settings, "--set")
+    for key in chosen:
+        if key not in fields:
+            takes = ", ".join(fields) if fields else "none"
+            raise InvalidArgument(f"{name} has no parameter {key!r}; it takes: {takes}")
+    missing = [key for key, field in fields.items() if is_required(field) and key not in chosen]
+    if missing:
+        sets = " ".join(f"--set {key}=…" for key in missing)
+        raise InvalidArgument(f"{name} needs {kind.needs}: pass {sets}")
+    return kind(discount=discount, **chosen)
+
+
+def parameters(kind: type[Planner]) -> dict[str, dataclasses.Field[Any]]:
+    """The parameters of a planner beside the discount."""
+    return {field.name: field for field in dataclasses.fields(kind) if field.name != "discount"}
+
+
+def is_required(field: dataclasses.Field[Any]) -> bool:
+    """Whether a parameter must be given."""
+    return field.default is dataclasses.MISSING
+
+
+def whole(text: str) -> int:
+    """A whole number, also written 1e6 or 10_000."""
+    try:
+        return int(text)
+    except ValueError:
+        number = float(text)
+        if not number.is_integer():
+            raise
+        return int(number)
+
+
+def as_settings(given: Sequence[str], option: str) -> dict[str, Any]:
+    """What NAME=VALUE options say."""
+    settings: dict[str, Any] = {}
+    for setting in given:
+        key, equals, value = setting.partition("=")
+        if not equals or not key:
+            raise InvalidArgument(f"{option} takes NAME=VALUE, got {setting!r}")
+        settings[key] = parsed(value)
+    return settings

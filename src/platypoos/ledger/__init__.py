@@ -1,0 +1,1 @@
+"""The only callers of a model: they count calls, keep states and samples, and name what fails."""

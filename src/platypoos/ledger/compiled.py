@@ -1,0 +1,370 @@
+"""The ledger inside machine code: the same rules, for models with a compiled step."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import numpy as np
+from numba import int64, typeof
+from numba.core.errors import NumbaError
+from numpy.typing import NDArray
+
+from platypoos.checks import check_state
+from platypoos.compile import fast, handle, interpreted
+from platypoos.compile.engine import Engine
+from platypoos.compile.selftest import still_works
+from platypoos.compile.unsafe import HANDLE_BYTES, entry_point
+from platypoos.compile.workshop import waits
+from platypoos.errors import BudgetExceeded, InvalidArgument, ModelError, PlatypoosError
+from platypoos.ledger.base import ask_legal
+from platypoos.ledger.drivers import Driver, Loops
+from platypoos.ledger.machine import Machine, ask_all, play_path
+from platypoos.ledger.machine_advice import (
+    BAD_ADVICE,
+    BAD_REWARD,
+    BUDGET,
+    CALLS,
+    FINE,
+    NEVER,
+    NO_LEGAL,
+    NODE,
+    OVER_BUDGET,
+    PAUSE,
+    RANDOM_STATE,
+    SEED,
+    SPARE,
+    STATUS,
+    STEP,
+)
+from platypoos.ledger.machine_requests import evaluate_all
+from platypoos.ledger.meeting import Homes, bits_of, make_homes, settle_rows
+from platypoos.ledger.pace import Pace, never
+from platypoos.ledger.protocol import Ledger, Nodes
+from platypoos.ledger.tree import ROOT, Tree
+from platypoos.models.advice import (
+    NO_HORIZON,
+    Advice,
+    adopt_advice,
+    draw_seed,
+    kept,
+    make_advice,
+    no_legal_action,
+)
+from platypoos.models.base import Access
+from platypoos.models.compiled import CompiledModel
+from platypoos.models.failures import (
+    bad_reward,
+    explained,
+    located,
+    not_deterministic,
+    unlike_before,
+)
+
+
+class CompiledSimulator(Ledger):
+    """The ledger of one plan with a compiled model."""
+
+    def __init__(
+        self,
+        model: CompiledModel,
+        state: Any,
+        budget: int,
+        rng: np.random.Generator,
+        access: Access,
+        tree: Tree,
+        horizon: int = NO_HORIZON,
+    ) -> None:
+        self.model = model
+        self.tree = tree
+        self.access = access
+        self._engine: tuple[Any, ...] | None = None
+        self.due: Callable[[], bool] = never
+        self.in_haste = False
+        self.workers = 1
+        self.pace = Pace()
+        root = model.initial_state
+        if state is not root:
+            root = check_state(state, root)
+        reset = access is Access.RESET
+        capacity = len(tree.parent)
+        # One state per node, and two rows to work with.
+        states = np.empty(((1 if reset else capacity) + 2, len(root)), root.dtype)
+        states[ROOT] = root
+        self.machine = Machine(
+            kernel=model.kernel,
+            params=model.params,
+            rng=rng,
+            states=states,
+            ledger=np.array((0, budget, FINE, 0, 0, NEVER, horizon, 0, 0)),
+            last_reward=np.empty(1),
+            path=np.empty(capacity, np.int64) if reset else None,
+            legal_kernel=model.legal,
+            value_kernel=model.value,
+            policy_kernel=model.policy,
+            legal=_NO_LEGAL,
+            worth=_NO_WORTH,
+            weights=_NO_WORTH,
+        )
+        if model.legal is not None or model.value is not None or model.policy is not None:
+            masked, valued = model.legal is not None, model.value is not None
+            advice = make_advice(capacity + SPARE, model.num_actions, masked, valued)
+            self.machine = self.machine._replace(
+                **advice._asdict(), weights=np.zeros(model.num_actions)
+            )
+            self.machine.ledger[SEED] = draw_seed(rng)
+
+    @property
+    def advice(self) -> Advice:  # type: ignore[override]
+        """What the model said of the states that nodes lead to."""
+        return Advice(self.machine.legal, self.machine.worth)
+
+    def ask_legal(self, nodes: Nodes) -> None:
+        """Ask; see :func:`platypoos.ledger.base.ask_legal`."""
+        if len(self.machine.legal) and self.is_ready(ask, (nodes,)):
+            ask(self, nodes)
+        elif len(self.machine.legal):
+            self._interpret(ask_all, nodes)
+
+    @property
+    def calls(self) -> int:  # type: ignore[override]
+        """Calls made so far."""
+        return int(self.machine.ledger[CALLS])
+
+    def allow(self, calls: int) -> None:
+        """Extend the budget by so many calls."""
+        self.machine.ledger[BUDGET] += calls
+
+    def pause_after(self, calls: int) -> None:
+        """Let planners that can stop at any time return after so many calls."""
+        self.machine.ledger[PAUSE] = self.calls + calls
+
+    def put(self, node: int, state: Any) -> None:
+        """Let a node have a state that was not reached by a call."""
+        self.machine.states[node] = check_state(state, self.model.initial_state)
+
+    def keep(self, nodes: Nodes, tree: Tree) -> None:
+        """Go on with a tree that has these nodes only, in this order."""
+        before, path = self.machine.states, self.machine.path
+        if self.access is Access.RESET:
+            states, path = before, np.empty(len(tree.parent), np.int64)
+        else:
+            states = np.empty((len(tree.parent) + 2, before.shape[1]), before.dtype)
+            states[: len(nodes)] = before[nodes]
+        self.tree = tree
+        advice = kept(self.advice, nodes, len(tree.parent) + SPARE)
+        self.machine = self.machine._replace(states=states, path=path, **advice._asdict())
+
+    def adopt(self, other: CompiledSimulator, nodes: Nodes) -> None:
+        """Let the first nodes have the states of these nodes of another ledger, in this order."""
+        self.machine.states[: len(nodes)] = other.states_of(nodes)
+        adopt_advice(self.advice, other.advice, nodes)
+
+    def states_of(self, nodes: Nodes) -> Any:
+        """The states that are stored for some nodes."""
+        return self.machine.states[nodes]
+
+    @property
+    def state_bytes(self) -> int:
+        """The size of a state."""
+        return int(self.machine.states[ROOT].nbytes)
+
+    def engine(self) -> Any:
+        """What a planner in machine code knows of this ledger; a handle."""
+        machine = self.machine
+        if self._engine is None or self._engine[0] is not machine:
+            loops = self._loops()
+            memory = np.empty(HANDLE_BYTES, np.uint8)
+            loops.store(machine, memory.ctypes.data)
+            engine = Engine(
+                machine=memory.ctypes.data,
+                requests=loops.addresses,
+                ledger=machine.ledger,
+                legal=machine.legal,
+                worth=machine.worth,
+            )
+            self._engine = machine, memory, handle(engine)
+        return self._engine[2]
+
+    def _loops(self) -> Loops:
+        known = self.model.loops
+        if self.access not in known:
+            known[self.access] = Loops(self.machine, self.model.cacheable)
+        return known[self.access]  # type: ignore[no-any-return]
+
+    def is_ready(self, driver: Driver, args: tuple[Any, ...]) -> bool:
+        """Whether to run a driver in machine code; if not, it is interpreted: the plan is the same.
+
+        Large plans are worth waiting for the compiler, unless there is a deadline.
+        """
+        if waits() or not (self.in_haste or self.machine.ledger[BUDGET] <= SMALL):
+            return still_works()
+        return self._loops().is_loaded(driver, self.machine, args)
+
+    def drive(self, driver: Driver, args: tuple[Any, ...]) -> Any:
+        """Run a planner's main function: in machine code, or interpreted."""
+        if self.is_ready(driver, args):
+            return self.run(driver, args)
+        return driver.interpreted(self, args)
+
+    def prepare(self, driver: Driver, args: tuple[Any, ...]) -> Callable[..., Any]:
+        """The machine code of a driver; it is compiled, and so are the loops it asks for."""
+        loops = self._loops()
+        if driver not in loops.drivers:
+            point = entry_point(driver.compiled, (self.engine(), *args))
+            try:
+                loops.compile(driver, self.machine)
+            except NumbaError as error:
+                self._blame_kernel(error)
+                raise
+            loops.drivers[driver] = point
+        return loops.drivers[driver]
+
+    def evaluate(self, tree: Tree, nodes: Nodes, repeats: Nodes) -> None:
+        """Evaluate nodes without machine code."""
+        self.pace.spread(self, partial(self._interpret, evaluate_all), tree, nodes, repeats)
+
+    def settle(self, homes: Homes, nodes: Nodes) -> None:
+        """Find homes by the bits of the states; by RESET there are none, and nothing is shared."""
+        if self.access is Access.RESET:
+            homes.home[nodes] = nodes
+            return
+        bits = bits_of(self)
+        _settle_rows[bits.itemsize](homes, bits, nodes)
+
+    def tell_apart(self, state: Any) -> None:
+        """By the bits of the states, always."""
+
+    def make_homes(self, capacity: int, depth: NDArray[np.int32] | None) -> Homes:
+        """With a table of hashes."""
+        return make_homes(capacity, 1 << (2 * capacity - 1).bit_length(), depth)
+
+    def settle_again(self, homes: Homes, _before: Nodes, own: Nodes) -> None:
+        """Write the table anew."""
+        self.settle(homes, own)
+
+    def home_of(self, homes: Homes, state: Any) -> int:
+        """By looking at all of them: this is seldom asked for."""
+        rows = self.states_of(np.arange(self.tree.num_nodes))
+        found = np.flatnonzero((rows == np.asarray(state)).all(axis=1))
+        known = found[(self.tree.pulls[found] > 0) | (found == ROOT)]
+        return int(homes.home[known[0]]) if len(known) else -1
+
+    def play(self, tree: Tree, path: Nodes, rewards: Any, start: int, roll_out: bool) -> Any:
+        """Walk along a path without machine code."""
+        return self._interpret(play_path, tree, path, rewards, start, roll_out)
+
+    def _interpret(self, loop: Callable[..., Any], *args: Any) -> Any:
+        machine = self.machine
+        plain = machine._replace(
+            kernel=_plain(machine.kernel),
+            legal_kernel=_plain(machine.legal_kernel),
+            value_kernel=_plain(machine.value_kernel),
+            policy_kernel=_plain(machine.policy_kernel),
+        )
+        return self._guarded(interpreted(loop), plain, *args)
+
+    def run(self, driver: Driver, args: tuple[Any, ...]) -> Any:
+        """Run a planner's driver in machine code; the model's failures become our errors."""
+        return self._guarded(self.prepare(driver, args), self.engine(), *args)
+
+    def _guarded(self, function: Callable[..., Any], *args: Any) -> Any:
+        try:
+            with np.errstate(all="ignore"):
+                result = function(*args)
+        except PlatypoosError:
+            raise
+        except Exception as error:
+            raise self._kept(explained(error, *self._place())) from error
+        if self.machine.ledger[STATUS] != FINE:
+            raise self._failure()
+        return result
+
+    def _blame_kernel(self, error: Exception) -> None:
+        """The planner did not compile: say so in one line if the kernel is why."""
+        machine, kernel = self.machine, self.model.kernel
+        row = typeof(machine.states[ROOT])
+        types = (row, int64, typeof(machine.params), typeof(machine.rng), row)
+        signature = f"(state: {row}, action, params: {types[2]}, rng, next_state)"
+        try:
+            kernel.compile(types)
+        except NumbaError as reason:
+            raise InvalidArgument(
+                f"the kernel {kernel.__name__} does not compile for {signature}: {reason}"
+            ) from error
+        returned = kernel.overloads[types].signature.return_type
+        if getattr(returned, "count", 0) != 2:
+            raise InvalidArgument(
+                f"the kernel {kernel.__name__} must return (reward, terminated), not {returned}"
+            ) from error
+
+    def _place(self) -> tuple[Any, int]:
+        """The state and action under evaluation."""
+        tree, machine = self.tree, self.machine
+        node = int(machine.ledger[NODE])
+        if self.access is Access.RESET:
+            t = int(machine.ledger[STEP])
+            state = machine.states[ROOT if t == 0 else 1 + (t & 1)]
+        else:
+            state = machine.states[tree.parent[node]]
+        return state.copy(), int(tree.action[node])
+
+    def _failure(self) -> PlatypoosError:
+        ledger = self.machine.ledger
+        if ledger[STATUS] == OVER_BUDGET:
+            return BudgetExceeded(
+                f"a request was refused: {ledger[CALLS]} of the budget of {ledger[BUDGET]} "
+                "are spent"
+            )
+        if ledger[STATUS] == BAD_REWARD:
+            error: ModelError = bad_reward(float(self.machine.last_reward[0]), *self._place())
+        elif ledger[STATUS] == RANDOM_STATE:
+            states, node = self.machine.states, int(ledger[NODE])
+            error = unlike_before(*self._place(), states[node].copy(), states[-1].copy())
+        elif ledger[STATUS] == NO_LEGAL:
+            error = no_legal_action(self._reached())
+        elif ledger[STATUS] == BAD_ADVICE:
+            error = ModelError(
+                "the model's value must be a finite number, and its policy's weights finite and "
+                f"of at least 0 (at state {self._reached()})",
+                state=self._reached(),
+            )
+        else:
+            error = not_deterministic(*self._place())
+        return self._kept(located(error))
+
+    def _reached(self) -> Any:
+        """The state that the model was asked about."""
+        machine = self.machine
+        row = int(machine.ledger[NODE])
+        if self.access is Access.RESET:
+            row = int(machine.ledger[STEP])
+        return machine.states[row].copy()
+
+    def _kept(self, error: ModelError) -> ModelError:
+        error.calls = self.calls
+        error.tree = self.tree.trimmed()
+        return error
+
+
+_settle_rows = {size: fast(settle_rows, 5.0) for size in (1, 2, 4, 8, 16)}
+"""By the bytes of a word of the states; interpreted for five seconds before it is compiled."""
+
+
+def _plain(kernel: Any) -> Any:
+    return None if kernel is None else interpreted(kernel)
+
+
+SMALL = 5_000
+"""Calls of a plan that is made without machine code before it would be compiled."""
+
+_NO_LEGAL = np.empty((0, 0), np.uint8)
+_NO_WORTH = np.empty(0)
+_NO_NODES = np.empty(0, np.int64)
+
+
+@Driver
+def ask(sim: Any, nodes: Nodes) -> bool:
+    """Ask for legal actions from outside of compiled code."""
+    return ask_legal(sim, nodes)

@@ -1,0 +1,113 @@
+"""Drivers: planners' loops that are plain Python around a Python model, else machine code."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numba import int64, typeof
+
+from platypoos.compile import (
+    HandleType,
+    code_for,
+    handle,
+    interpreted,
+    jit,
+    with_fast_kernels,
+)
+from platypoos.compile.engine import Engine, Request, requests_of
+from platypoos.compile.handles import store
+from platypoos.compile.unsafe import address_of, entry_point
+from platypoos.compile.workshop import are_loaded
+from platypoos.ledger.machine import Machine
+
+_NO_LEGAL = np.empty((0, 0), np.uint8)
+_NO_WORTH = np.empty(0)
+_NO_NODES = np.empty(0, np.int64)
+ENGINE = typeof(handle(Engine(0, _NO_NODES, _NO_NODES, _NO_LEGAL, _NO_WORTH)))
+
+
+class Loops:
+    """The machine code for a model, by one kind of access."""
+
+    def __init__(self, machine: Machine, cacheable: bool) -> None:
+        self._kind = HandleType(typeof(machine))
+        self._cacheable = cacheable
+        self._store: Callable[..., Any] | None = None
+        self._needed: dict[Driver, list[tuple[Any, tuple[Any, ...]]]] = {}
+        self.addresses = np.zeros(len(Request.all), np.int64)
+        self.drivers: dict[Driver, Callable[..., Any]] = {}
+
+    def store(self, machine: Machine, address: int) -> None:
+        """Write a machine to where its loops will read it."""
+        if self._store is None:
+            self._store = entry_point(store, (machine, 0))
+        self._store(machine, address)
+
+    def is_loaded(self, driver: Driver, machine: Machine, args: tuple[Any, ...]) -> bool:
+        """Whether all the code that a driver needs is there; if not, it is asked for."""
+        if driver in self.drivers:
+            return True
+        if driver not in self._needed:
+            types = (ENGINE, *(driver.compiled.typeof_pyval(argument) for argument in args))
+            loops = [
+                request.code(self._kind, self._cacheable) for request in driver.requests_to(machine)
+            ]
+            self._needed[driver] = [
+                *code_for(driver.compiled, types),
+                (store, (self._kind.record, int64)),
+                *loops,
+            ]
+        return are_loaded(self._needed[driver])
+
+    def compile(self, driver: Driver, machine: Machine) -> None:
+        """Let there be the code of all loops that a driver can ask for."""
+        for request in driver.requests_to(machine):
+            if self.addresses[request.number] == 0:
+                loop = request.code(self._kind, self._cacheable)
+                self.addresses[request.number] = address_of(*loop)
+
+
+class Driver:
+    """One source, two speeds: a planner's main function, ``f(sim, tree, ...)``.
+
+    Around a Python model it runs as plain Python, and only the inner loops it calls are
+    compiled; around a compiled model it is compiled as a whole, once for all models.
+    """
+
+    def __init__(self, function: Callable[..., Any], patience: float = 0.0) -> None:
+        self._function, self._patience = function, patience
+        self._python: Callable[..., Any] | None = None
+        self._requests: list[Request] | None = None
+        self.compiled: Any = jit(function)
+
+    def requests_to(self, machine: Machine) -> list[Request]:
+        """What it may ask such a model for."""
+        if self._requests is None:
+            self._requests = requests_of(self._function)
+        return [
+            request
+            for request in self._requests
+            if request.needs is None or getattr(machine, request.needs) is not None
+        ]
+
+    def __call__(self, sim: Any, *args: Any) -> Any:
+        """Run with the ledger ``sim``, which knows how."""
+        return sim.drive(self, args)
+
+    def around_python(self, sim: Any, args: tuple[Any, ...]) -> Any:
+        """Run as plain Python, with inner loops that are compiled."""
+        if self._python is None:
+            self._python = with_fast_kernels(self._function, self._patience)
+        return self._python(sim, *args)
+
+    def interpreted(self, sim: Any, args: tuple[Any, ...]) -> Any:
+        """Run as plain Python, inner loops too."""
+        with np.errstate(all="ignore"):  # as compiled code does; hashes overflow on purpose
+            return interpreted(self._function)(sim, *args)
+
+
+def patient_driver(seconds: float) -> Callable[[Callable[..., Any]], Driver]:
+    """A driver whose inner loops are interpreted until that has taken so long; then compiled."""
+    return lambda function: Driver(function, seconds)

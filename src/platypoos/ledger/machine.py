@@ -1,0 +1,311 @@
+"""Machine code: how a model with a compiled step is queried, and the books are kept."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from platypoos.compile import borrow_row, borrowed, inlined, jit
+from platypoos.ledger.base import BARRED
+from platypoos.ledger.machine_advice import (
+    BAD_REWARD,
+    BUDGET,
+    CALLS,
+    FINE,
+    HORIZON,
+    NODE,
+    OVER_BUDGET,
+    RANDOM_END,
+    RANDOM_STATE,
+    STATUS,
+    STEP,
+    draw,
+    has_masks,
+    starts_over,
+    value_of,
+    write_mask,
+)
+from platypoos.ledger.protocol import Floats, Nodes
+from platypoos.ledger.tree import ILLEGAL, ROOT, TERMINAL, Tree
+from platypoos.models.advice import UNASKED, pick
+
+WATCHED = 128
+"""First calls of a plan of which repeated ones are compared with the state they led to."""
+
+
+class Machine(NamedTuple):
+    """What compiled code needs to query a model and keep its books."""
+
+    kernel: Any
+    params: Any
+    rng: np.random.Generator
+    states: NDArray[Any]  # [nodes + 2, state size] one state per node, and two to work with
+    ledger: NDArray[np.int64]  # calls, budget, status, step of the walk, node, pause
+    last_reward: NDArray[np.float64]  # [1] the reward that was refused
+    path: Any  # [depth] the nodes of a walk; None if states can be restored
+    legal_kernel: Any  # what the model says beside its step, or None
+    value_kernel: Any
+    policy_kernel: Any
+    legal: NDArray[np.uint8]  # [nodes + 2, actions] see ``Advice``; and rows to work with
+    worth: NDArray[np.float64]  # [nodes + 2]
+    weights: NDArray[np.float64]  # [actions] of the policy
+
+
+@inlined
+def query(sim: Machine, tree: Tree, nodes: Nodes, repeats: Nodes) -> bool:
+    """Evaluate nodes from their parents' stored states."""
+    sim, tree = borrowed(sim), borrowed(tree)
+    ledger = sim.ledger
+    calls = ledger[CALLS]
+    watched = WATCHED if calls < WATCHED else 0  # compare where repeated steps lead
+    spare = borrow_row(sim.states, len(sim.states) - 1)
+    for i in range(len(nodes)):
+        count = repeats[i]
+        if count == 0:
+            continue
+        if calls + count > ledger[BUDGET]:
+            ledger[STATUS] = OVER_BUDGET
+            return False
+        node = np.uint64(nodes[i])  # unsigned: no need to look whether it counts from the end
+        calls += count
+        ledger[CALLS] = calls  # kept up to date: the step may raise
+        ledger[NODE] = nodes[i]
+        state = borrow_row(sim.states, tree.parent[node])
+        action = np.int64(tree.action[node])
+        pulls = tree.pulls[node]
+        if pulls == 0:
+            after = borrow_row(sim.states, node)
+            mean, ended = sim.kernel(state, action, sim.params, sim.rng, after)
+            taken = 1
+            if ended:
+                tree.flags[node] |= TERMINAL
+            if len(sim.worth) > 0:
+                over = ended or tree.depth[node] >= ledger[HORIZON]
+                sim.worth[node] = 0.0 if over else value_of(sim, node)
+                if ledger[STATUS] != FINE:
+                    return False
+        else:
+            mean, ended = tree.reward[node], tree.flags[node] & TERMINAL != 0
+            taken = 0
+        drift = 0.0  # Σ (reward − mean): exact when rewards have no noise
+        for _ in range(taken, count):
+            reward, terminated = sim.kernel(state, action, sim.params, sim.rng, spare)
+            drift += reward - mean
+            if terminated != ended:
+                ledger[STATUS] = RANDOM_END
+                return False
+            if calls <= watched and not same_row(sim.states, node, len(sim.states) - 1):
+                ledger[STATUS] = RANDOM_STATE
+                return False
+        if not np.isfinite(mean + drift):
+            ledger[STATUS] = BAD_REWARD
+            sim.last_reward[0] = mean + drift
+            return False
+        pulls += count
+        tree.pulls[node] = pulls
+        tree.reward[node] = mean + drift / pulls if pulls > 1 else mean
+    return True
+
+
+@inlined
+def ask_all(sim: Machine, nodes: Nodes) -> bool:
+    """Ask for the legal actions after nodes, unless they are known."""
+    for i in range(len(nodes)):
+        node = nodes[i]
+        stored = node == ROOT or not starts_over(sim)
+        unasked = sim.legal[node, 0] == UNASKED
+        if unasked and stored and not write_mask(sim, node, sim.legal[node]):
+            return False
+    return True
+
+
+@inlined
+def same_row(states: NDArray[Any], one: Any, other: int) -> bool:
+    """Whether two states are the same; NaN is like NaN."""
+    for i in range(states.shape[1]):
+        a, b = states[one, i], states[other, i]
+        if a != b and (a == a or b == b):  # noqa: PLR0124  NaN is not itself
+            return False
+    return True
+
+
+@inlined
+def walk(sim: Machine, tree: Tree, nodes: Nodes, repeats: Nodes) -> bool:
+    """Evaluate nodes by trajectories from the root; every prefix gets its sample."""
+    sim, tree = borrowed(sim), borrowed(tree)
+    ledger = sim.ledger
+    for i in range(len(nodes)):
+        node = nodes[i]
+        depth = tree.depth[node]
+        at = node
+        for t in range(depth - 1, -1, -1):
+            sim.path[t] = at
+            at = tree.parent[at]
+        first_time = tree.pulls[node] == 0
+        known = 0  # steps that were taken before
+        for t in range(depth):
+            known += tree.pulls[sim.path[t]] > 0
+        endings = 0
+        worth = 0.0
+        for _ in range(repeats[i]):
+            terminated = False
+            barred = False
+            for t in range(depth):
+                prefix = sim.path[t]
+                reward = 0.0  # once ended: absorbing with reward 0, and no call
+                if not terminated:
+                    source = ROOT if t == 0 else 1 + (t & 1)
+                    action = np.int64(tree.action[prefix])
+                    if has_masks(sim):
+                        action = choose_again(sim, source, action, t < known)
+                        if ledger[STATUS] != FINE:
+                            return False
+                        if action == BARRED:
+                            tree.flags[prefix] |= ILLEGAL
+                            barred = True
+                            break
+                    if ledger[CALLS] + 1 > ledger[BUDGET]:
+                        ledger[STATUS] = OVER_BUDGET
+                        return False
+                    ledger[CALLS] += 1
+                    ledger[STEP] = t
+                    ledger[NODE] = prefix
+                    state = borrow_row(sim.states, source)
+                    after = borrow_row(sim.states, 2 - (t & 1))
+                    reward, terminated = sim.kernel(state, action, sim.params, sim.rng, after)
+                    if not np.isfinite(reward):
+                        ledger[STATUS] = BAD_REWARD
+                        sim.last_reward[0] = reward
+                        return False
+                pulls = tree.pulls[prefix] + 1
+                tree.pulls[prefix] = pulls
+                mean = tree.reward[prefix] if pulls > 1 else reward
+                tree.reward[prefix] = mean + (reward - mean) / pulls
+            endings += terminated and not barred
+            if first_time and not terminated and not barred and depth < ledger[HORIZON]:
+                reached = 1 + (depth & 1)
+                if has_masks(sim) and sim.legal[node, 0] == UNASKED:
+                    write_mask(sim, reached, sim.legal[node])
+                worth += value_of(sim, reached)
+                if ledger[STATUS] != FINE:
+                    return False
+        if first_time and endings == repeats[i] and endings > 0:
+            tree.flags[node] |= TERMINAL
+        if first_time and len(sim.worth) > 0 and repeats[i] > 0:
+            sim.worth[node] = worth / repeats[i]
+    return True
+
+
+@jit
+def choose_again(sim: Machine, row: int, planned: Any, known: bool) -> Any:
+    """The action of a walk by RESET; see ``simulator.choose_again``."""
+    mask = sim.legal[len(sim.legal) - 1]
+    if not write_mask(sim, row, mask) or mask[planned] == 1:
+        return planned
+    return pick(mask, sim.rng.random()) if known else BARRED
+
+
+@inlined
+def play_path(
+    sim: Machine, tree: Tree, path: Nodes, rewards: Floats, start: int, roll_out: bool
+) -> int:
+    """Walk along the nodes of a path, a call each; see ``simulator.play``."""
+    sim, tree = borrowed(sim), borrowed(tree)
+    ledger = sim.ledger
+    length = len(path)
+    if ledger[CALLS] + length - start > ledger[BUDGET]:
+        ledger[STATUS] = OVER_BUDGET
+        return -1
+    reset = starts_over(sim)
+    spare = len(sim.states) - 1
+    watched = not reset and ledger[CALLS] < WATCHED
+    got = length  # nodes with a sample
+    rolling_out = False
+    last_row = len(sim.legal) - 1
+    for t in range(start):
+        rewards[t] = tree.reward[path[t]]
+    reached = int(path[start - 1]) if start > 0 else ROOT
+    over = tree.flags[reached] & TERMINAL != 0
+    if has_masks(sim) and start < length and sim.legal[reached, 0] == UNASKED:
+        write_mask(sim, reached, sim.legal[reached])
+        if ledger[STATUS] != FINE:
+            return -1
+    row = reached if has_masks(sim) else 0
+    mask = sim.legal[row : row + 1 if has_masks(sim) else 0].reshape(-1)
+    for t in range(start, length):
+        node = path[t]
+        pulls = tree.pulls[node]
+        here = (ROOT if t == 0 else 1 + (t & 1)) if reset else int(tree.parent[node])
+        action = draw(sim, here, np.int64(tree.action[node]), mask, rolling_out)
+        if ledger[STATUS] != FINE:
+            return -1
+        if pulls == 0:
+            tree.action[node] = action
+        ledger[CALLS] += 1
+        ledger[NODE] = node
+        ledger[STEP] = t
+        if reset:
+            source, target = (ROOT if t == 0 else 1 + (t & 1)), 2 - (t & 1)
+        else:
+            source, target = int(tree.parent[node]), (spare if pulls else int(node))
+        reward, ended = sim.kernel(
+            borrow_row(sim.states, source),
+            action,
+            sim.params,
+            sim.rng,
+            borrow_row(sim.states, target),
+        )
+        if not np.isfinite(reward):
+            ledger[STATUS] = BAD_REWARD
+            sim.last_reward[0] = reward
+            return -1
+        known_end = tree.flags[node] & TERMINAL != 0
+        if pulls == 0:
+            rolling_out = roll_out
+            if ended:
+                tree.flags[node] |= TERMINAL
+            tree.reward[node] = reward
+        else:
+            if ended != known_end:
+                if not reset:
+                    ledger[STATUS] = RANDOM_END
+                    return -1
+                tree.flags[node] &= ~np.uint8(TERMINAL)  # it ended by chance when it was new
+            if watched and not same_row(sim.states, node, spare):
+                ledger[STATUS] = RANDOM_STATE
+                return -1
+            tree.reward[node] += (reward - tree.reward[node]) / (pulls + 1)
+        tree.pulls[node] = pulls + 1
+        rewards[t] = reward
+        if ended:
+            # Absorbing with reward 0, and no call: a sample for the nodes known already.
+            got = t + 1
+            for later in range(t + 1, length):
+                rewards[later] = 0.0
+                node = path[later]
+                pulls = tree.pulls[node]
+                if pulls > 0:
+                    tree.reward[node] -= tree.reward[node] / (pulls + 1)
+                    tree.pulls[node] = pulls + 1
+                    got = later + 1
+            over = True
+            break
+        reached = target if reset else int(node)
+        if has_masks(sim) and tree.depth[node] < ledger[HORIZON]:
+            if pulls == 0 or sim.legal[node, 0] == UNASKED:
+                write_mask(sim, reached, sim.legal[node])
+            row = int(node)
+            if reset and pulls > 0:
+                row = last_row
+                write_mask(sim, reached, sim.legal[row])
+            mask = sim.legal[row : row + 1].reshape(-1)
+            if ledger[STATUS] != FINE:
+                return -1
+    rewards[length] = 0.0
+    if not over and length > 0 and tree.depth[path[length - 1]] < ledger[HORIZON]:
+        rewards[length] = value_of(sim, reached)
+        if ledger[STATUS] != FINE:
+            return -1
+    return got

@@ -1,0 +1,201 @@
+"""What ``simulator.evaluate``, ``play`` and so on mean inside compiled code.
+
+For a planner, which knows an ``Engine``: a call by address. For a model's own loops, which know a
+``Machine``: the loop itself. Both are handles.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from numba import types
+
+from platypoos.compile import HandleType, handle_of, opened, overload
+from platypoos.compile.engine import is_engine, request
+from platypoos.ledger.base import ask_legal, calls_made, evaluate, is_due, is_late, play, play_whole
+from platypoos.ledger.machine import Machine, ask_all, play_path, query, walk
+from platypoos.ledger.machine_advice import CALLS, PAUSE, says, starts_over
+from platypoos.ledger.meeting import Homes, make_homes, settle, settle_rows, words_of
+from platypoos.ledger.protocol import Floats, Nodes
+from platypoos.ledger.tree import Tree, make_tree
+
+NODES = types.Array(types.int64, 1, "C")
+FLOATS = types.Array(types.float64, 1, "C")
+TREE = handle_of(make_tree(1))
+HOMES = handle_of(make_homes(1, slots=1))
+
+
+def is_machine(sim: Any) -> bool:
+    """Whether a type of compiled code is that of a machine, or a handle of one."""
+    record = sim.record if isinstance(sim, HandleType) else sim
+    return getattr(record, "instance_class", None) is Machine
+
+
+def evaluate_all(sim: Any, tree: Tree, nodes: Nodes, repeats: Nodes) -> bool:
+    """Evaluate nodes, by walks or from stored states."""
+    return walk(sim, tree, nodes, repeats) if starts_over(sim) else query(sim, tree, nodes, repeats)
+
+
+@overload(evaluate_all)
+def _evaluate_all(sim: Any, tree: Any, nodes: Any, repeats: Any) -> Any:  # noqa: ARG001
+    loop = walk if says(sim, "path") else query
+
+    def implementation(sim: Any, tree: Any, nodes: Any, repeats: Any) -> Any:
+        return loop(sim, tree, nodes, repeats)
+
+    return implementation
+
+
+@request(evaluate, types.boolean, lambda: (TREE, NODES, NODES))
+def _evaluate(machine: Any, tree: Tree, nodes: Nodes, repeats: Nodes) -> bool:
+    return evaluate_all(opened(machine), opened(tree), nodes, repeats)
+
+
+@request(play, types.int64, lambda: (TREE, NODES, FLOATS, types.int64, types.boolean))
+def _play(
+    machine: Any, tree: Tree, path: Nodes, rewards: Floats, start: int, roll_out: bool
+) -> int:
+    return play_path(opened(machine), opened(tree), path, rewards, start, roll_out)
+
+
+@request(play_whole, types.int64, lambda: (TREE, NODES, FLOATS), needs="path")
+def _play_whole(machine: Any, tree: Tree, path: Nodes, rewards: Floats) -> int:
+    return play_path(opened(machine), opened(tree), path, rewards, 0, False)
+
+
+@request(ask_legal, types.boolean, lambda: (NODES,), needs="legal_kernel")
+def _ask_legal(machine: Any, nodes: Nodes) -> bool:
+    return ask_all(opened(machine), nodes)
+
+
+@request(settle, types.boolean, lambda: (HOMES, NODES))
+def _settle(machine: Any, homes: Homes, nodes: Nodes) -> bool:
+    settle_all(opened(machine), opened(homes), nodes)
+    return True
+
+
+def settle_all(sim: Any, homes: Homes, nodes: Nodes) -> None:
+    """Find homes; by RESET, where there are no states, every node is one."""
+    if starts_over(sim):
+        homes.home[nodes] = nodes
+    else:
+        settle_rows(homes, sim.states.view(words_of(sim.states.dtype)), nodes)
+
+
+@overload(settle_all)
+def _settle_all(sim: Any, homes: Any, nodes: Any) -> Any:  # noqa: ARG001
+    if says(sim, "path"):
+
+        def apart(sim: Any, homes: Any, nodes: Any) -> Any:  # noqa: ARG001
+            for i in range(len(nodes)):
+                homes.home[nodes[i]] = nodes[i]
+
+        return apart
+    word = words_of(sim.types[sim.fields.index("states")].dtype)
+
+    def by_bits(sim: Any, homes: Any, nodes: Any) -> Any:
+        settle_rows(homes, sim.states.view(word), nodes)
+
+    return by_bits
+
+
+_evaluate_loop, _call_evaluate, _EVALUATE = _evaluate.loop, _evaluate.call, _evaluate.number
+_legal_loop, _call_legal, _LEGAL = _ask_legal.loop, _ask_legal.call, _ask_legal.number
+_settle_loop, _call_settle, _SETTLE = _settle.loop, _settle.call, _settle.number
+_call_play, _PLAY = _play.call, _play.number
+_call_whole, _WHOLE = _play_whole.call, _play_whole.number
+
+
+@overload(evaluate)
+def _evaluate_compiled(sim: Any, tree: Any, nodes: Any, repeats: Any) -> Any:  # noqa: ARG001
+    def by_address(sim: Any, tree: Any, nodes: Any, repeats: Any) -> Any:
+        return _call_evaluate(sim.requests[_EVALUATE], sim.machine, tree, nodes, repeats)
+
+    def itself(sim: Any, tree: Any, nodes: Any, repeats: Any) -> Any:
+        return _evaluate_loop(sim, tree, nodes, repeats)
+
+    return by_address if is_engine(sim) else itself
+
+
+@overload(play)
+def _play_compiled(
+    sim: Any,  # noqa: ARG001
+    tree: Any,  # noqa: ARG001
+    path: Any,  # noqa: ARG001
+    rewards: Any,  # noqa: ARG001
+    start: Any = 0,  # noqa: ARG001
+    roll_out: Any = True,  # noqa: ARG001, FBT002
+) -> Any:
+    def by_address(
+        sim: Any,
+        tree: Any,
+        path: Any,
+        rewards: Any,
+        start: Any = 0,
+        roll_out: Any = True,  # noqa: FBT002
+    ) -> Any:
+        at = sim.requests[_PLAY]
+        return _call_play(at, sim.machine, tree, path, rewards, start, roll_out)
+
+    return by_address
+
+
+@overload(play_whole)
+def _play_whole_compiled(sim: Any, tree: Any, path: Any, rewards: Any) -> Any:  # noqa: ARG001
+    def by_address(sim: Any, tree: Any, path: Any, rewards: Any) -> Any:
+        return _call_whole(sim.requests[_WHOLE], sim.machine, tree, path, rewards)
+
+    return by_address
+
+
+@overload(ask_legal)
+def _ask_legal_compiled(sim: Any, nodes: Any) -> Any:  # noqa: ARG001
+    def by_address(sim: Any, nodes: Any) -> Any:
+        if len(sim.legal) == 0:
+            return True
+        return _call_legal(sim.requests[_LEGAL], sim.machine, nodes)
+
+    def itself(sim: Any, nodes: Any) -> Any:
+        return _legal_loop(sim, nodes)
+
+    def all_legal(sim: Any, nodes: Any) -> Any:  # noqa: ARG001
+        return True
+
+    if is_engine(sim):
+        return by_address
+    return itself if says(sim.record, "legal_kernel") else all_legal
+
+
+@overload(settle)
+def _settle_compiled(sim: Any, homes: Any, nodes: Any) -> Any:  # noqa: ARG001
+    def by_address(sim: Any, homes: Any, nodes: Any) -> Any:
+        _call_settle(sim.requests[_SETTLE], sim.machine, homes, nodes)
+
+    def itself(sim: Any, homes: Any, nodes: Any) -> Any:
+        _settle_loop(sim, homes, nodes)
+
+    return by_address if is_engine(sim) else itself
+
+
+@overload(is_due)
+def _is_due_compiled(sim: Any) -> Any:  # noqa: ARG001
+    def implementation(sim: Any) -> Any:
+        return sim.ledger[CALLS] >= sim.ledger[PAUSE]
+
+    return implementation
+
+
+@overload(is_late)
+def _is_late_compiled(sim: Any) -> Any:  # noqa: ARG001
+    def implementation(sim: Any) -> Any:  # noqa: ARG001
+        return False
+
+    return implementation
+
+
+@overload(calls_made)
+def _calls_made_compiled(sim: Any) -> Any:  # noqa: ARG001
+    def implementation(sim: Any) -> Any:
+        return sim.ledger[CALLS]
+
+    return implementation

@@ -1,0 +1,115 @@
+"""What every ledger can do: the one way in which planners reach a model."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from platypoos.ledger.meeting import Homes
+from platypoos.ledger.pace import Pace
+from platypoos.ledger.tree import Tree
+from platypoos.models.advice import Advice
+from platypoos.models.base import Access
+
+if TYPE_CHECKING:
+    from platypoos.ledger.drivers import Driver
+
+Nodes = NDArray[np.int64]
+Floats = NDArray[np.float64]
+
+
+class Ledger(ABC):
+    """The only caller of a model in one plan: it counts calls, and keeps states and samples."""
+
+    model: Any
+    access: Access
+    tree: Tree
+    due: Callable[[], bool]
+    """Whether time is up."""
+    in_haste: bool
+    """Whether there is a deadline: nothing is compiled in the caller's time."""
+    pace: Pace
+    workers: int
+    """Calls that are made at the same time."""
+    calls: int
+    """Calls of the model so far."""
+    advice: Advice
+    """What the model said of the states: legal actions, values, policies."""
+
+    @abstractmethod
+    def allow(self, calls: int) -> None:
+        """Let there be more calls than before."""
+
+    @abstractmethod
+    def evaluate(self, tree: Tree, nodes: Nodes, repeats: Nodes) -> None:
+        """Sample nodes, each as often as it says."""
+
+    @abstractmethod
+    def play(self, tree: Tree, path: Nodes, rewards: Floats, start: int, roll_out: bool) -> int:
+        """Walk along a path of nodes."""
+
+    @abstractmethod
+    def ask_legal(self, nodes: Nodes) -> None:
+        """Ask the model for the legal actions in the states of nodes."""
+
+    @abstractmethod
+    def drive(self, driver: Driver, args: tuple[Any, ...]) -> Any:
+        """Run a planner's main function, as fast as this kind of model allows."""
+
+    def is_ready(self, _driver: Driver, _args: tuple[Any, ...]) -> bool:
+        """Whether ``drive`` would run in machine code as a whole."""
+        return False
+
+    def pause_after(self, calls: int) -> None:
+        """Let ``drive`` return after so many calls, if it runs in machine code."""
+        del calls
+
+    # States that are kept, and told apart.
+
+    @abstractmethod
+    def put(self, node: int, state: Any) -> None:
+        """Keep the state of a node."""
+
+    @abstractmethod
+    def keep(self, nodes: Nodes, tree: Tree) -> None:
+        """Keep the states of these nodes only, in this order; the tree is another one from now."""
+
+    @abstractmethod
+    def adopt(self, other: Any, nodes: Nodes) -> None:
+        """Take over the states of nodes of another ledger of this kind."""
+
+    @abstractmethod
+    def states_of(self, nodes: Nodes) -> Any:
+        """The states of nodes."""
+
+    @property
+    @abstractmethod
+    def state_bytes(self) -> int:
+        """Bytes of a state, where they can be told."""
+
+    @abstractmethod
+    def tell_apart(self, state: Any) -> None:
+        """Share states that sequences meet in, from now on; ``state`` is an example."""
+
+    @abstractmethod
+    def make_homes(self, capacity: int, depth: NDArray[np.int32] | None) -> Homes:
+        """Homes for so many nodes. With ``depth``, states are the same at the same depth only."""
+
+    @abstractmethod
+    def settle(self, homes: Homes, nodes: Nodes) -> None:
+        """Find the homes of nodes that have just been sampled for the first time."""
+
+    @abstractmethod
+    def settle_again(self, homes: Homes, before: Nodes, own: Nodes) -> None:
+        """After ``keep``: ``homes.home`` is known, ``before`` are the old names of these homes.
+
+        ``own`` are the nodes that are homes themselves, and go on.
+        """
+
+    @abstractmethod
+    def home_of(self, homes: Homes, state: Any) -> int:
+        """The home of a state, or −1 if it was never seen."""

@@ -1,0 +1,1 @@
+"""Models from Gymnasium environments: how their states are saved, restored and told apart."""

@@ -1,0 +1,346 @@
+"""What all planners share: the contract of ``plan``, and how a plan begins and ends."""
+
+from __future__ import annotations
+
+import time
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, ClassVar, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from platypoos.checks import (
+    check_budget,
+    check_discount,
+    check_horizon,
+    check_num_actions,
+    check_number,
+    missing_from,
+)
+from platypoos.compile.workshop import WORKSHOP
+from platypoos.errors import InvalidArgument
+from platypoos.ledger.array import ArraySimulator
+from platypoos.ledger.base import Seed, evaluate, make_generator
+from platypoos.ledger.compiled import CompiledSimulator
+from platypoos.ledger.drivers import Driver
+from platypoos.ledger.executor import ExecutorSimulator
+from platypoos.ledger.function import FunctionSimulator
+from platypoos.ledger.protocol import Ledger
+from platypoos.ledger.tree import Tree, make_tree
+from platypoos.models.advice import NO_HORIZON
+from platypoos.models.array import ArrayModel
+from platypoos.models.base import Access, access_of
+from platypoos.models.compiled import CompiledModel
+from platypoos.plan import Plan
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What a planning call is asked for, beside the model and the state; see ``Planner.plan``."""
+
+    budget: int | None = None
+    deadline: float | None = None
+    stop: Callable[[int], bool] | None = None
+    horizon: int | None = None
+    access: Access | str | None = None
+    executor: Any = None
+    timeout: float | None = None
+
+
+class Task(NamedTuple):
+    """One planning call, checked."""
+
+    model: Any
+    state: Any
+    budget: int
+    num_actions: int
+    access: Access
+    rng: np.random.Generator
+    executor: Any = None
+    timeout: float | None = None
+    deadline: float | None = None
+    stop: Any = None
+    started: float = 0.0
+    open_ended: bool = False
+    memory: Any = None
+    horizon: int | None = None
+
+    def within_horizon(self, steps: int) -> int:
+        """So many steps, or those to the horizon if they are fewer."""
+        return steps if self.horizon is None else min(steps, self.horizon)
+
+    def begin(self, capacity: int) -> tuple[Ledger, Tree]:
+        """A ledger and a tree with room for so many nodes."""
+        tree = make_tree(capacity)
+        return self.ledger(tree), tree
+
+    def ledger(self, tree: Tree) -> Ledger:
+        """A ledger of the calls that evaluate the nodes of a tree."""
+        kind: Any = FunctionSimulator
+        if self.executor is not None:
+            kind = partial(ExecutorSimulator, executor=self.executor, timeout=self.timeout)
+        elif isinstance(self.model, CompiledModel):
+            kind = CompiledSimulator
+        elif isinstance(self.model, ArrayModel):
+            kind = ArraySimulator
+        horizon = NO_HORIZON if self.horizon is None else self.horizon
+        ledger: Ledger = kind(
+            self.model, self.state, self.budget, self.rng, self.access, tree, horizon
+        )
+        return ledger
+
+    def tie_seed(self) -> int:
+        """A seed for breaking ties, drawn from the plan's generator."""
+        return int(self.rng.bit_generator.random_raw()) >> 1
+
+
+@dataclass(frozen=True)
+class Planner(ABC):
+    """A planner is its parameters; ``plan`` does the work and changes nothing of it."""
+
+    discount: float
+
+    name: ClassVar[str]
+    """What the command line calls it."""
+    citation: ClassVar[str]
+    """The paper to cite."""
+    needs: ClassVar[str] = "nothing"
+    """What must be known of the problem beforehand, and what happens if it is wrong."""
+    access: ClassVar[tuple[Access, ...]] = (Access.RESTORE, Access.RESET)
+    """How it can use a simulator."""
+
+    anytime: ClassVar[bool] = False
+    """Whether it can plan without a budget, until a deadline."""
+    finite: ClassVar[bool] = True
+    """Whether it can plan for a horizon, and then without a discount."""
+    uses: ClassVar[tuple[str, ...]] = ()
+    """Which of the model's ``value``, ``policy`` and ``features`` it uses; all use ``legal``."""
+
+    def __post_init__(self) -> None:
+        if not self.finite and self.discount == 1.0:
+            raise InvalidArgument(
+                f"discount must be in [0, 1), got {self.discount!r}: {type(self).__name__} plans "
+                "for rewards without end"
+            )
+        object.__setattr__(self, "discount", check_discount(self.discount, may_be_one=self.finite))
+
+    def remember(self) -> Any:
+        """Something to pass to ``answer`` step after step of an episode; None if it forgets."""
+        return None
+
+    def plan(
+        self,
+        model: Any,
+        state: Any = None,
+        *,
+        budget: int | None,
+        deadline: float | None = None,
+        stop: Callable[[int], bool] | None = None,
+        horizon: int | None = None,
+        seed: Seed = None,
+        access: Access | str | None = None,
+        executor: Any = None,
+        timeout: float | None = None,
+    ) -> Plan:
+        """Find the best first action from ``state`` with at most ``budget`` calls of ``model``.
+
+        Args:
+            model: a :class:`~platypoos.Model`.
+            state: where to plan from; the model's initial state if left out.
+            budget: the most calls of the model to make, at least one per action. None, with a
+                deadline or ``stop``, for planners that are ``anytime``.
+            deadline: seconds to plan for. It is looked at between requests, so a plan may take
+                one request longer. With it, Ctrl-C returns the best plan so far if there is no
+                budget; if there is, the ``KeyboardInterrupt`` has it as its ``plan``.
+            stop: called with the calls made so far; planning stops when it returns True.
+            horizon: steps to the end of the episode, counted from ``state``; nothing is counted
+                after it. Needed if the discount is 1.
+            seed: an int, a ``SeedSequence`` or a ``Generator``; the same seed, the same plan.
+            access: RESTORE or RESET; what the model declares if left out.
+            executor: with the interface of ``concurrent.futures.Executor``, to spread the calls
+                of a request over its workers; the plan is the same. For slow Python models.
+            timeout: the seconds to wait for a worker's answer; for ever if left out.
+        """
+        start = initial_state(model) if state is None else state
+        asked = Asked(budget, deadline, stop, horizon, access, executor, timeout)
+        return self.answer(model, start, asked, seed=seed)
+
+    def answer(
+        self, model: Any, state: Any, asked: Asked, *, seed: Seed = None, memory: Any = None
+    ) -> Plan:
+        """As ``plan``, but any state is taken as it is, ``None`` included.
+
+        Args:
+            model: as for ``plan``.
+            state: as for ``plan``.
+            asked: budget, deadline and so on.
+            seed: as for ``plan``.
+            memory: what ``remember`` made, at each step of an episode.
+        """
+        started = time.perf_counter()
+        WORKSHOP.is_eager |= asked.deadline is not None
+        initial_state(model)  # is it a model at all?
+        num_actions = check_num_actions(model.num_actions)
+        self._check_clock(asked)
+        self._check_horizon(asked.horizon)
+        timeout = asked.timeout
+        task = Task(
+            model=model,
+            state=state,
+            budget=0 if asked.budget is None else check_budget(asked.budget, num_actions),
+            num_actions=num_actions,
+            access=self._check_access(access_of(model, asked.access)),
+            rng=make_generator(seed),
+            executor=check_executor(asked.executor, model),
+            timeout=None if timeout is None else check_number("timeout", timeout, above=0.0),
+            deadline=asked.deadline,
+            stop=asked.stop,
+            started=started,
+            open_ended=asked.budget is None,
+            memory=memory,
+            horizon=None if asked.horizon is None else int(asked.horizon),
+        )
+        return self._plan(task)
+
+    def _check_access(self, access: Access) -> Access:
+        if access not in self.access:
+            raise InvalidArgument(
+                f"{type(self).__name__} goes on from stored states (Access.RESTORE), but this is "
+                "Access.RESET; others walk from the root, such as PlaTyPOOS and UCT"
+            )
+        return access
+
+    def _check_horizon(self, horizon: int | None) -> None:
+        if horizon is None:
+            if self.discount == 1.0:
+                raise InvalidArgument(
+                    "discount 1.0 needs horizon=, the number of steps to the end of the episode: "
+                    "without either, sums of rewards have no end"
+                )
+            return
+        check_horizon(horizon)
+        if not self.finite:
+            raise InvalidArgument(
+                f"{type(self).__name__} plans for rewards without end, so it takes no horizon; "
+                "others do, such as Platypus and UCT"
+            )
+
+    def _check_clock(self, asked: Asked) -> None:
+        deadline, stop = asked.deadline, asked.stop
+        timed = deadline is not None or stop is not None
+        if timed and not self.anytime:
+            raise InvalidArgument(
+                f"{type(self).__name__} plans for a budget; deadline and stop are for planners "
+                "that can stop at any time, such as Platypus"
+            )
+        if asked.budget is None and not timed:
+            raise InvalidArgument(
+                "budget must be a whole number of at least the number of actions, got None; "
+                "planners that can stop at any time take a deadline in seconds, or stop, instead"
+            )
+        if deadline is not None:
+            check_number("deadline", deadline, above=0.0)
+        if stop is not None and not callable(stop):
+            raise InvalidArgument(f"stop must be a function of the calls made, got {stop!r}")
+
+    @abstractmethod
+    def _plan(self, task: Task) -> Plan:
+        """Plan; the task has been checked."""
+
+    def recommend(
+        self, task: Task, tree: Tree, node: int, *, value: float, calls: int, **more: Any
+    ) -> Plan:
+        """The plan that recommends the first action of the sequence that ends in a node.
+
+        Args:
+            task: what was asked for.
+            tree: what was searched.
+            node: the end of the recommended sequence.
+            value: of that sequence.
+            calls: of the model.
+            more: further fields of ``Plan``.
+        """
+        return Plan(
+            action=tree.actions(int(node))[0],
+            value=value,
+            calls=calls,
+            budget=None if task.open_ended else task.budget,
+            discount=self.discount,
+            state=task.state,
+            num_actions=task.num_actions,
+            node=int(node),
+            tree=tree,
+            horizon=task.horizon,
+            **more,
+        )
+
+
+@Driver
+def request(sim: Any, tree: Tree, nodes: NDArray[np.int64], repeats: NDArray[np.int64]) -> bool:
+    """Ask the ledger from outside of compiled code."""
+    return evaluate(sim, tree, nodes, repeats)
+
+
+@dataclass(frozen=True, kw_only=True)
+class RangePlanner(Planner):
+    """A planner that must be told the range of the rewards; a wrong one is taken as it is."""
+
+    reward_max: float
+    reward_min: float = 0.0
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        low = check_number("reward_min", self.reward_min)
+        high = check_number("reward_max", self.reward_max)
+        if high <= low:
+            raise InvalidArgument(
+                f"reward_max must be above reward_min, got {high:g} and {low:g}; for negative "
+                "rewards lower reward_min"
+            )
+        if high - low > 1e100 or abs(high) > 1e100:
+            raise InvalidArgument(f"the range of rewards {low:g} to {high:g} is beyond all measure")
+        object.__setattr__(self, "reward_min", low)
+        object.__setattr__(self, "reward_max", high)
+
+
+@dataclass(frozen=True, kw_only=True)
+class ConfidencePlanner(RangePlanner):
+    """A planner that is asked for an accuracy ε and a confidence 1 − δ; the budget is a cap."""
+
+    epsilon: float
+    delta: float = 0.1
+
+    needs: ClassVar[str] = "reward range, noise included (may be wrong); ε, δ"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        object.__setattr__(self, "epsilon", check_number("epsilon", self.epsilon, above=1e-12))
+        object.__setattr__(self, "delta", check_number("delta", self.delta, above=1e-12, below=1))
+
+
+def check_executor(executor: Any, model: Any) -> Any:
+    """An executor that can be used with the model, or None."""
+    if executor is None:
+        return None
+    if not callable(getattr(executor, "submit", None)):
+        raise InvalidArgument(
+            f"executor must have submit(), as concurrent.futures.ProcessPoolExecutor(2) has, got "
+            f"{executor!r}"
+        )
+    if isinstance(model, CompiledModel | ArrayModel):
+        raise InvalidArgument(
+            f"a {type(model).__name__} is planned with in whole batches, without an executor; "
+            "leave it out, or wrap the model's step in a FunctionModel"
+        )
+    return executor
+
+
+def initial_state(model: Any) -> Any:
+    """Where a model starts; an error if it is not a model."""
+    missing = missing_from(model)
+    if missing:
+        raise InvalidArgument(missing)
+    return model.initial_state

@@ -1,0 +1,462 @@
+"""Pure integers: what the layered planners open, how often they evaluate it, what it costs.
+
+A schedule is a function of the budget, the number of actions, the discount and the access only,
+never of the rewards, so its exact worst-case cost is known before the first call.
+
+>>> print(platypoos(40, num_actions=2, discount=0.5))
+platypoos schedule: 40 calls, 2 actions
+discount 0.5, access restore
+h_max 3, p_max 1, root opened 3 times
+ depth      p  evaluations  nodes    calls
+     1      1            1      2        4
+     2      1            1      1        2
+     2      0            1      1        2
+     3      1            1      1        2
+     3      0            1      1        2
+cross-validation of each of at most 2 candidates: 2 1 1 1
+worst case 28 of 40 calls
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from functools import cached_property, lru_cache
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from platypoos.checks import check_budget, check_discount, check_horizon, check_num_actions
+from platypoos.compile import jit, jitable
+from platypoos.discounting import spans
+from platypoos.errors import InvalidArgument
+from platypoos.models.base import Access, access_of
+
+BudgetUse = Literal["full", "paper"]
+
+PLATYPOOS, STROQUOOL, SEQUOOL, UNIFORM = 0, 1, 2, 3
+DEPTH, INDEX, EVALUATIONS, QUOTA, NODES = 0, 1, 2, 3, 4
+"""Columns of ``Schedule.rows``."""
+
+
+@dataclass(frozen=True, eq=False)
+class Schedule:
+    """Which nodes a layered planner opens: a table with one row per depth h and index p."""
+
+    name: str
+    kind: int
+    budget: int
+    num_actions: int
+    discount: float
+    access: Access
+    horizon: int | None  # the depth at which episodes are over
+    h_max: int
+    p_max: int
+    root_evaluations: int
+    rows: NDArray[np.int64]  # [rows, 5] depth, index p, evaluations c, quota k, nodes o
+    layers: NDArray[np.int64]  # [depths + 1] where the rows of each depth start
+    calls: int  # worst case, cross-validation included
+    validated: bool  # are the candidates cross-validated?
+    spend_all: bool  # does what is left go to the cross-validation?
+    scratch: list[Any] = field(default_factory=list, repr=False)  # memory of plans, to use again
+
+    @cached_property
+    def depth(self) -> int:
+        """Depth of the deepest node."""
+        return len(self.layers)
+
+    @cached_property
+    def num_nodes(self) -> int:
+        """Nodes of the tree, the root included."""
+        return 1 + self.num_actions * (1 + int(self.rows[:, NODES].sum()))
+
+    @cached_property
+    def widest(self) -> int:
+        """The most nodes that one layer adds."""
+        if not len(self.rows):
+            return self.num_actions
+        opened = np.add.reduceat(self.rows[:, NODES], self.layers[:-1])
+        return self.num_actions * max(1, int(opened.max()))
+
+    @cached_property
+    def validation(self) -> NDArray[np.int64]:
+        """Evaluations that cross-validation gives step t of a candidate of full depth."""
+        depth = self.depth if self.validated else 0
+        return np.array(
+            [
+                validation_count(self.kind, t, depth, self.h_max, self.discount, self.norm)
+                for t in range(depth)
+            ],
+            np.int64,
+        )
+
+    @cached_property
+    def weight(self) -> NDArray[np.float64]:
+        """What these counts are proportional to (StroquOOL's are all equal)."""
+        t = np.arange(self.depth, dtype=np.float64)
+        return (t + 1) * self.discount ** (2 * t)
+
+    @cached_property
+    def norm(self) -> float:
+        """1/Σ (t+1)·γ^(2t), with which the counts of a candidate add up to h_max."""
+        return validation_norm(self.discount, self.horizon)
+
+    @cached_property
+    def span(self) -> NDArray[np.float64]:
+        """What a reward of 1 at every step from each depth on is worth."""
+        return spans(self.discount, self.horizon, self.depth + 1)
+
+    @cached_property
+    def power(self) -> NDArray[np.float64]:
+        """γ^t."""
+        return self.discount ** np.arange(self.depth, dtype=np.float64)
+
+    def __str__(self) -> str:
+        lines = [
+            f"{self.name} schedule: {self.budget} calls, {self.num_actions} actions",
+            f"discount {self.discount}, access {self.access.value}"
+            + ("" if self.horizon is None else f", horizon {self.horizon}"),
+            f"h_max {self.h_max}, p_max {self.p_max}, root opened {self.root_evaluations} times",
+            " depth      p  evaluations  nodes    calls",
+        ]
+        reset = self.access is Access.RESET
+        table = [
+            f"{h:6d} {p:6d} {c:12d} {o:6d} {self.num_actions * o * c * (h + 1 if reset else 1):8d}"
+            for h, p, c, _, o in self.rows.tolist()
+            if o
+        ]
+        if len(table) > 40:
+            table[20:-10] = [f"  ... {len(table) - 30} more rows ..."]
+        lines += table
+        if self.validated:
+            counts = [str(count) for count in self.validation.tolist()]
+            if len(counts) > 16:
+                counts[12:] = [f"... ({len(counts)} steps)"]
+            lines.append(
+                f"cross-validation of each of at most {self.p_max + 1} candidates: "
+                + " ".join(counts)
+            )
+        lines.append(f"worst case {self.calls} of {self.budget} calls")
+        return "\n".join(lines)
+
+
+@jitable
+def evaluations(kind: int, h: int, p: int, weight: float) -> int:
+    """c(h, p): how often the children of a node of depth h opened at p are evaluated.
+
+    ``weight`` is γ^(2h).
+    """
+    if kind == SEQUOOL:
+        return 1
+    if kind == STROQUOOL:
+        return 1 << p
+    return max(1, math.ceil(h * (1 << p) * weight))  # Figure 3
+
+
+def validation_norm(gamma: float, horizon: int | None) -> float:
+    """1/Σ (t+1)·γ^(2t) over all steps: (1 − γ²)² without a horizon."""
+    if horizon is None:
+        return (1 - gamma * gamma) ** 2
+    if gamma == 1.0:
+        return 2.0 / (horizon * (horizon + 1.0))
+    x = gamma * gamma
+    rest = x**horizon * (1 + horizon * (1 - x))  # what the steps behind the horizon would add
+    return (1 - x) ** 2 / (1 - rest)
+
+
+@jitable
+def validation_count(kind: int, t: int, depth: int, h_max: int, gamma: float, norm: float) -> int:
+    """Evaluations of step t of a candidate of this depth in the cross-validation."""
+    if kind == STROQUOOL:
+        return -(-h_max // depth)
+    count: int = math.ceil((t + 1) * gamma ** (2.0 * t) * h_max * norm)
+    return count
+
+
+@jitable
+def validation_cost(
+    kind: int, depth: int, h_max: int, gamma: float, norm: float, reset: bool
+) -> int:
+    """The most calls that the cross-validation of one candidate of at most this depth takes."""
+    if kind == STROQUOOL:
+        # d * ceil(h_max / d) <= h_max + d - 1 evaluations for depth d; each a walk if reset,
+        # and a walk to the end evaluates every step.
+        return h_max + depth
+    cost = 0
+    most = 0
+    for t in range(depth - 1, -1, -1):
+        count = validation_count(kind, t, depth, h_max, gamma, norm)
+        most = max(most, count)  # walks that reach step t: those that some later step needs
+        cost += most if reset else count
+    return cost
+
+
+@jitable
+def tabulate(
+    kind: int,
+    h_max: int,
+    num_actions: int,
+    gamma: float,
+    norm: float,
+    deepest: int,
+    reset: bool,
+    rows: NDArray[np.int64],
+) -> tuple[int, int]:
+    """Fill ``rows`` (if it has room) for this h_max; returns how many, and the worst-case cost.
+
+    Nodes of depth ``deepest`` are the last to be opened.
+
+    The cost grows with h_max, so the largest that fits can be searched for: with
+    O(h, p) = Σ_{p' ≥ p} o(h, p') = min(k(h, p) + O(h, p+1), K·O(h−1, p)) growing in h_max, and
+    the cost of a layer Σ_p O(h, p)·(c(h, p) − c(h, p−1)), every coefficient is at least 0.
+    """
+    p_max = 0
+    if kind != SEQUOOL:
+        while (2 << p_max) <= h_max:
+            p_max += 1
+    before = [1] * (p_max + 1)  # O(h−1, ·)
+    opened = [0] * (p_max + 1)  # O(h, ·)
+    cost = num_actions * (1 if kind == SEQUOOL else h_max)
+    count = 0
+    depth = 1
+    for h in range(1, min(h_max, deepest) + 1):
+        weight = gamma ** (2.0 * h)
+        share = h_max // (h * h) if reset else h_max // h
+        above = 0
+        for p in range(p_max, -1, -1):
+            c = evaluations(kind, h, p, weight)
+            k = share // c
+            o = min(k, num_actions * before[p] - above)
+            if k > 0:
+                if count < len(rows):
+                    rows[count, DEPTH] = h
+                    rows[count, INDEX] = p
+                    rows[count, EVALUATIONS] = c
+                    rows[count, QUOTA] = k
+                    rows[count, NODES] = o
+                count += 1
+                cost += num_actions * o * c * (h + 1 if reset else 1)
+            above += o
+            opened[p] = above
+        if above == 0:
+            break
+        depth = h + 1
+        before, opened = opened, before
+    if kind != SEQUOOL:
+        cost += (p_max + 1) * validation_cost(kind, depth, h_max, gamma, norm, reset)
+    return count, cost
+
+
+@jitable
+def largest_h_max(
+    kind: int,
+    num_actions: int,
+    gamma: float,
+    norm: float,
+    deepest: int,
+    reset: bool,
+    budget: int,
+) -> int:
+    """The largest h_max whose worst-case cost fits the budget; 0 if none does."""
+    none = np.empty((0, 5), np.int64)
+    low, low_cost = 0, 0.0
+    # At least one node is opened at each depth up to h_max (RESET: up to √h_max, by walks), so
+    # the cost is at least K·h_max (RESET: half of it).
+    high, high_cost = 2 * (budget // num_actions) + 3, 0.0
+    guess = max(1, budget // (8 * num_actions))
+    tries = 0
+    while high - low > 1:
+        guess = min(max(guess, low + 1), high - 1)
+        cost = float(tabulate(kind, guess, num_actions, gamma, norm, deepest, reset, none)[1])
+        if cost <= budget:
+            low, low_cost = guess, cost
+        else:
+            high, high_cost = guess, cost
+        tries += 1
+        # The cost is close to a power of h_max: interpolate, and halve now and then to be safe.
+        if tries % 4 == 0:
+            guess = (low + high) // 2
+        elif low == 0:
+            guess = int(high * budget / high_cost)
+        elif high_cost == 0.0:
+            guess = int(low * budget / low_cost) + 1
+        else:
+            power = math.log(high / low) / math.log(high_cost / low_cost)
+            guess = int(low * (budget / low_cost) ** power + 0.5)
+    return low
+
+
+largest_h_max_compiled = jit(largest_h_max)
+tabulate_compiled = jit(tabulate)
+WORTH_COMPILING = 30_000
+"""Budgets up to this are scheduled in plain Python: milliseconds, against seconds to compile."""
+
+
+def check_schedule(
+    budget: int,
+    num_actions: int,
+    discount: float,
+    access: Access | str,
+    use: str,
+    horizon: int | None,
+) -> tuple[int, int, float, Access]:
+    """The arguments of a schedule, checked."""
+    num_actions = check_num_actions(num_actions)
+    access = access_of(None, access)
+    if use not in {"full", "paper"}:
+        raise InvalidArgument(f'budget_use must be "full" or "paper", got {use!r}')
+    gamma = check_discount(discount, may_be_one=horizon is not None)
+    if horizon is not None:
+        check_horizon(horizon)
+    return check_budget(budget, num_actions), num_actions, gamma, access
+
+
+@lru_cache(maxsize=64)
+def layered(
+    kind: int,
+    budget: int,
+    num_actions: int,
+    gamma: float,
+    access: Access,
+    use: BudgetUse,
+    horizon: int | None = None,
+) -> Schedule:
+    """The schedule of a kind for arguments that have been checked."""
+    reset = access is Access.RESET
+    compiled = budget > WORTH_COMPILING
+    search = largest_h_max_compiled if compiled else largest_h_max
+    fill = tabulate_compiled if compiled else tabulate
+    norm = validation_norm(gamma, horizon)
+    deepest = budget if horizon is None else horizon - 1
+    h_max = int(search(kind, num_actions, gamma, norm, deepest, reset, budget))
+    if use == "paper":
+        h_max = min(h_max, _paper_h_max(kind, budget // num_actions))
+    name = {PLATYPOOS: "platypoos", STROQUOOL: "stroquool", SEQUOOL: "sequool"}[kind]
+    p_max = 0 if kind == SEQUOOL or h_max < 1 else h_max.bit_length() - 1
+    if h_max == 0:  # too small for anything but the root
+        root = 1 if kind == SEQUOOL else budget // num_actions
+        rows = np.empty((0, 5), np.int64)
+        calls = root * num_actions
+    else:
+        root = 1 if kind == SEQUOOL else h_max
+        none = np.empty((0, 5), np.int64)
+        count = fill(kind, h_max, num_actions, gamma, norm, deepest, reset, none)[0]
+        rows = np.empty((count, 5), np.int64)
+        calls = fill(kind, h_max, num_actions, gamma, norm, deepest, reset, rows)[1]
+    return Schedule(
+        name=name,
+        kind=kind,
+        budget=budget,
+        num_actions=num_actions,
+        discount=gamma,
+        access=access,
+        horizon=horizon,
+        h_max=h_max,
+        p_max=p_max,
+        root_evaluations=root,
+        rows=rows,
+        layers=_layer_starts(rows),
+        calls=int(calls),
+        validated=kind != SEQUOOL and h_max > 0,
+        spend_all=use == "full",
+    )
+
+
+def _paper_h_max(kind: int, n: int) -> int:
+    if kind == SEQUOOL:
+        return max(1, math.floor(n / sum(1 / i for i in range(1, n + 1))))  # Figure 1
+    return max(1, math.floor(n / (2 * (math.log2(n) + 1) ** 2)))  # Figure 3
+
+
+def _layer_starts(rows: NDArray[np.int64]) -> NDArray[np.int64]:
+    depths = rows[:, DEPTH]
+    starts = np.flatnonzero(np.diff(depths, prepend=0))
+    return np.append(starts, len(rows)).astype(np.int64)
+
+
+def platypoos(
+    budget: int,
+    num_actions: int,
+    discount: float,
+    access: Access | str = Access.RESTORE,
+    budget_use: BudgetUse = "full",
+    horizon: int | None = None,
+) -> Schedule:
+    """PlaTγPOOS (Figure 3): log2 many SequOOLs at once, with 2^p evaluations each."""
+    checked = check_schedule(budget, num_actions, discount, access, budget_use, horizon)
+    return layered(PLATYPOOS, *checked, budget_use, horizon)
+
+
+def stroquool(
+    budget: int,
+    num_actions: int,
+    discount: float,
+    access: Access | str = Access.RESTORE,
+    budget_use: BudgetUse = "full",
+    horizon: int | None = None,
+) -> Schedule:
+    """StroquOOL applied to planning: as PlaTγPOOS, without the discount in the counts."""
+    checked = check_schedule(budget, num_actions, discount, access, budget_use, horizon)
+    return layered(STROQUOOL, *checked, budget_use, horizon)
+
+
+def sequool(
+    budget: int,
+    num_actions: int,
+    discount: float,
+    access: Access | str = Access.RESTORE,
+    budget_use: BudgetUse = "full",
+    horizon: int | None = None,
+) -> Schedule:
+    """SequOOL (Figures 1 and 2): ⌊h_max/h⌋ nodes at depth h, each evaluated once."""
+    checked = check_schedule(budget, num_actions, discount, access, budget_use, horizon)
+    return layered(SEQUOOL, *checked, budget_use, horizon)
+
+
+def uniform_depth(budget: int, num_actions: int, horizon: int | None = None) -> int:
+    """The largest H for which all K^H sequences of H steps can be played once."""
+    depth, deepest = 1, budget if horizon is None else horizon
+    while depth < deepest and (depth + 1) * num_actions ** (depth + 1) <= budget:
+        depth += 1
+    return depth
+
+
+def uniform(
+    budget: int,
+    num_actions: int,
+    discount: float,
+    access: Access | str = Access.RESTORE,
+    horizon: int | None = None,
+) -> Schedule:
+    """Good uniform planning: the full tree of depth H, an equal share of the calls per depth."""
+    budget, num_actions, gamma, access = check_schedule(
+        budget, num_actions, discount, access, "full", horizon
+    )
+    depth = uniform_depth(budget, num_actions, horizon)
+    # All sequences are played N/(H·K^H) times. With RESTORE the same samples are asked for node
+    # by node; with RESET a walk to a leaf evaluates the whole sequence.
+    counts = [budget // (depth * num_actions ** (h + 1)) for h in range(depth)]
+    if access is Access.RESET:
+        counts[:-1] = [0] * (depth - 1)
+    rows = np.array(
+        [[h, 0, counts[h], num_actions**h, num_actions**h] for h in range(1, depth)], np.int64
+    ).reshape(-1, 5)
+    price = depth if access is Access.RESET else 1
+    return Schedule(
+        name="uniform",
+        kind=UNIFORM,
+        budget=budget,
+        num_actions=num_actions,
+        discount=gamma,
+        access=access,
+        horizon=horizon,
+        h_max=depth,
+        p_max=0,
+        root_evaluations=counts[0],
+        rows=rows,
+        layers=_layer_starts(rows),
+        calls=price * sum(count * num_actions ** (h + 1) for h, count in enumerate(counts)),
+        validated=False,
+        spend_all=False,
+    )
