@@ -14,7 +14,7 @@ from typing import Any
 from platypoos.checks import check_count, check_horizon
 from platypoos.compile.workshop import WORKSHOP
 from platypoos.errors import InvalidArgument
-from platypoos.ledger.base import Seed, make_generator
+from platypoos.ledger.streams import Seed, make_generator
 from platypoos.models.base import Access, Transition
 from platypoos.models.failures import act
 from platypoos.models.wrappers import WrappedModel

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from platypoos.errors import BudgetExceeded, InvalidArgument, ModelError
+from platypoos.errors import BudgetExceeded, ModelError
 from platypoos.ledger.meeting import Homes, make_homes, settle_by_key
 from platypoos.ledger.pace import Pace, never
 from platypoos.ledger.protocol import Floats, Ledger, Nodes
@@ -38,20 +38,6 @@ from platypoos.models.keys import key_of
 
 if TYPE_CHECKING:
     from platypoos.ledger.drivers import Driver
-
-Seed = int | np.random.SeedSequence | np.random.Generator | None
-
-
-def make_generator(seed: Seed) -> np.random.Generator:
-    """The random generator of a plan; a ``Generator`` is used as it is, and moves on."""
-    if isinstance(seed, np.random.Generator):
-        return seed
-    try:
-        return np.random.default_rng(seed)
-    except (TypeError, ValueError) as error:
-        raise InvalidArgument(
-            f"seed must be an int of at least 0, a SeedSequence or a Generator, got {seed!r}"
-        ) from error
 
 
 def path_to(tree: Tree, node: int) -> list[int]:
@@ -81,72 +67,6 @@ def choose_again(
     if mask[planned]:
         return planned
     return int(pick(mask, rng.random())) if known else BARRED
-
-
-def evaluate(sim: Any, tree: Tree, nodes: Nodes, repeats: Nodes) -> bool:
-    """Evaluate the last action of each node so many times; every sample goes into the tree.
-
-    Inside compiled planners the same name means the compiled ledger
-    (``simulator_compiled.py``). Returns False only there, when the model failed.
-    """
-    sim.evaluate(tree, nodes, repeats)
-    return True
-
-
-def play(
-    sim: Any,
-    tree: Tree,
-    path: Nodes,
-    rewards: Floats,
-    start: int = 0,
-    roll_out: bool = True,  # noqa: FBT002  compiled planners pass it by position
-) -> int:
-    """Walk from the root along the nodes of ``path``, a call each; every sample goes into the tree.
-
-    ``rewards`` receives the samples of this walk, and behind them what the model says that the
-    last state is worth (0 if it says nothing). The first ``start`` nodes must be known: the walk
-    begins at the stored state behind them, and their mean rewards take the place of samples. By
-    RESET there are no stored states, and ``start`` must be 0.
-
-    Nodes that are new get the actions that are legal in the states that come about, and below the
-    first new one those of the model's policy (not without ``roll_out``).
-    Returns how many nodes of the path have got a sample: all of them, unless the episode ends on
-    the way (then the nodes behind are new ones). Inside compiled planners it returns -1 when the
-    model failed.
-    """
-    return int(sim.play(tree, path, rewards, start, roll_out))
-
-
-def play_whole(sim: Any, tree: Tree, path: Nodes, rewards: Floats) -> int:
-    """Walk all of ``path`` by RESET, as it is planned; see :func:`play`."""
-    return int(sim.play(tree, path, rewards, 0, False))
-
-
-def ask_legal(sim: Any, nodes: Nodes) -> bool:
-    """Ask the model for the legal actions after nodes that were evaluated, unless they are known.
-
-    Returns False only inside compiled planners, when the model failed.
-    """
-    sim.ask_legal(nodes)
-    return True
-
-
-def calls_made(sim: Any) -> int:
-    """Calls made so far; compiled planners may ask too."""
-    return int(sim.calls)
-
-
-def is_late(sim: Any) -> bool:
-    """Whether the clock has run out, so that a request or a walk may have been cut short.
-
-    Compiled code is fast enough to finish them.
-    """
-    return bool(sim.due())
-
-
-def is_due(sim: Any) -> bool:
-    """Whether a planner that can stop at any time should look at the clock."""
-    return bool(sim.due())
 
 
 class Simulator(Ledger):
@@ -192,7 +112,7 @@ class Simulator(Ledger):
         self.workers = 1
 
     def evaluate(self, tree: Tree, nodes: Nodes, repeats: Nodes) -> None:
-        """Make the calls; see :func:`evaluate`. With a clock, no more after it has run out."""
+        """Make the calls; see ``requests.evaluate``. With a clock, no more after it has run out."""
         self.pace.spread(self, self._evaluate, tree, nodes, repeats)
 
     def _evaluate(self, tree: Tree, nodes: Nodes, repeats: Nodes) -> None:
@@ -236,7 +156,7 @@ class Simulator(Ledger):
         return self.homes.get(self.key(state), -1)
 
     def play(self, tree: Tree, path: Nodes, rewards: Floats, start: int, roll_out: bool) -> int:
-        """Make the walk; see :func:`play`."""
+        """Make the walk; see ``requests.play``."""
         rewards[:start] = tree.reward[path[:start]]
         here = int(path[start - 1]) if start else ROOT
         return start + self._play_on(tree, here, path[start:], rewards[start:], roll_out)

@@ -18,7 +18,6 @@ from platypoos.compile.selftest import still_works
 from platypoos.compile.unsafe import HANDLE_BYTES, entry_point
 from platypoos.compile.workshop import waits
 from platypoos.errors import BudgetExceeded, InvalidArgument, ModelError, PlatypoosError
-from platypoos.ledger.base import ask_legal
 from platypoos.ledger.drivers import Driver, Loops
 from platypoos.ledger.machine import Machine, ask_all, play_path
 from platypoos.ledger.machine_advice import (
@@ -42,6 +41,7 @@ from platypoos.ledger.machine_requests import evaluate_all
 from platypoos.ledger.meeting import Homes, bits_of, make_homes, settle_rows
 from platypoos.ledger.pace import Pace, never
 from platypoos.ledger.protocol import Ledger, Nodes
+from platypoos.ledger.requests import ask_legal
 from platypoos.ledger.tree import ROOT, Tree
 from platypoos.models.advice import (
     NO_HORIZON,

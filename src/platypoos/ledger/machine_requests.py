@@ -12,11 +12,19 @@ from numba import types
 
 from platypoos.compile import HandleType, handle_of, opened, overload
 from platypoos.compile.engine import is_engine, request
-from platypoos.ledger.base import ask_legal, calls_made, evaluate, is_due, is_late, play, play_whole
 from platypoos.ledger.machine import Machine, ask_all, play_path, query, walk
 from platypoos.ledger.machine_advice import CALLS, PAUSE, says, starts_over
 from platypoos.ledger.meeting import Homes, make_homes, settle, settle_rows, words_of
 from platypoos.ledger.protocol import Floats, Nodes
+from platypoos.ledger.requests import (
+    ask_legal,
+    calls_made,
+    evaluate,
+    is_due,
+    is_late,
+    play,
+    play_whole,
+)
 from platypoos.ledger.tree import Tree, make_tree
 
 NODES = types.Array(types.int64, 1, "C")

@@ -13,8 +13,8 @@ from platypoos.checks import check_count, check_number
 from platypoos.compile import borrowed, inlined, jit
 from platypoos.discounting import span
 from platypoos.errors import InvalidArgument
-from platypoos.ledger.base import calls_made, play
 from platypoos.ledger.drivers import Driver
+from platypoos.ledger.requests import calls_made, play
 from platypoos.ledger.tree import ROOT, TERMINAL, Tree, ticket
 from platypoos.plan import Plan
 from platypoos.search.base import RangePlanner, Task
@@ -103,10 +103,8 @@ class BAIMCTS(RangePlanner):
             base=leaves + 3 * math.log(leaves),
         )
         growth.score[1 : tree.num_nodes] = high
-        run(
-            sim, tree, growth, intervals, task.budget, depth, gamma, self.epsilon,
-            self.rule == "lucb",
-        )  # fmt: skip
+        goal = Goal(task.budget, depth, gamma, self.epsilon, self.rule == "lucb")
+        run(sim, tree, growth, intervals, goal)
         leader, gap = rivals(tree, growth, intervals, self.rule == "lucb")[::2]
         size = tree.num_nodes
         growth.score[:size] = np.where(tree.pulls[:size] > 0, tree.value[:size], -np.inf)
@@ -126,26 +124,26 @@ class Intervals(NamedTuple):
     base: float  # β(1)
 
 
+class Goal(NamedTuple):
+    """When to stop, and how to choose."""
+
+    budget: int
+    depth: int
+    gamma: float
+    epsilon: float
+    lucb: bool
+
+
 @Driver
-def run(
-    sim: Any,
-    tree: Tree,
-    growth: Growth,
-    intervals: Intervals,
-    budget: int,
-    depth: int,
-    gamma: float,
-    epsilon: float,
-    lucb: bool,
-) -> int:
+def run(sim: Any, tree: Tree, growth: Growth, intervals: Intervals, goal: Goal) -> int:
     """Draw leaves of the leader and the challenger until they are told apart, or calls run out."""
     walks = 0
-    while calls_made(sim) + depth <= budget:
-        leader, challenger, gap = rivals(tree, growth, intervals, lucb)
-        if gap < epsilon and walks >= growth.children[ROOT]:
+    while calls_made(sim) + goal.depth <= goal.budget:
+        leader, challenger, gap = rivals(tree, growth, intervals, goal.lucb)
+        if gap < goal.epsilon and walks >= growth.children[ROOT]:
             break
         first = wider(tree, intervals, leader, challenger)
-        turns = 2 if lucb and challenger != NOBODY else 1
+        turns = 2 if goal.lucb and challenger != NOBODY else 1
         if walks < growth.children[ROOT]:
             first = undrawn(tree, growth)
             turns = 1
@@ -153,13 +151,13 @@ def run(
         for turn in range(turns):
             if turn == 1:
                 growth.path[0] = leader if first == challenger else challenger
-            if calls_made(sim) + depth > budget:
+            if calls_made(sim) + goal.depth > goal.budget:
                 break
-            steps = descend(tree, growth, 1, depth)
+            steps = descend(tree, growth, 1, goal.depth)
             got = play(sim, tree, growth.path[:steps], growth.rewards)
             if got < 0:
                 return walks
-            back_up(tree, growth, intervals, steps, got, gamma)
+            back_up(tree, growth, intervals, steps, got, goal.gamma)
             walks += 1
     return walks
 

@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 from platypoos.checks import check_count
 from platypoos.compile import borrowed, inlined, jit
 from platypoos.errors import InvalidArgument
-from platypoos.ledger.base import calls_made, play
 from platypoos.ledger.drivers import Driver
+from platypoos.ledger.requests import calls_made, play
 from platypoos.ledger.tree import Tree
 from platypoos.models.advice import pick
 from platypoos.plan import Plan
@@ -20,6 +20,7 @@ from platypoos.search.base import Task
 from platypoos.search.growth import Growth, random_below
 from platypoos.search.sequences import (
     IDLE,
+    Limits,
     SequenceMemory,
     SequencePlanner,
     Sequences,
@@ -107,15 +108,7 @@ class CEM(SequencePlanner):
             actions=np.empty((self.population, length), np.int64),
             values=np.full(self.population, -np.inf),
         )
-        run(
-            *search.parts,
-            population,
-            kept,
-            self.elites,
-            task.budget,
-            self.discount,
-            search.restores,
-        )
+        run(*search.parts, population, kept, self.elites, search.limits(task.budget, self.discount))
         return end_search(self, task, search)
 
 
@@ -128,24 +121,24 @@ def run(
     population: Population,
     kept: NDArray[np.int64],
     elites: int,
-    budget: int,
-    gamma: float,
-    restores: bool,
+    limits: Limits,
 ) -> int:
-    """Draw and fit until the budget is spent."""
+    """Draw and fit until the limits.budget is spent."""
     tried = idle = 0
     if len(kept) > 0:
         lines.trial[:] = kept
         tried = -1  # not one of the population
-    while calls_made(sim) < budget and (idle < IDLE or not restores):
+    while calls_made(sim) < limits.budget and (idle < IDLE or not limits.restores):
         size = tree.size[0]
         if tried >= 0:
             draw_sequence(growth, lines, population, idle % 2 == 1)
-        steps, known = lay(tree, growth, lines.trial, budget - calls_made(sim), restores)
+        steps, known = lay(
+            tree, growth, lines.trial, limits.budget - calls_made(sim), limits.restores
+        )
         got = play(sim, tree, growth.path[:steps], growth.rewards, known, False)
         if got < 0:
             break
-        value = judge(tree, growth, lines, steps, got, gamma)
+        value = judge(tree, growth, lines, steps, got, limits.gamma)
         idle = idle + 1 if tree.size[0] == size else 0
         if tried >= 0:
             enter(tree, growth, lines, population, tried, got, value)

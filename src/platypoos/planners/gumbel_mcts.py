@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 from platypoos.checks import check_count, check_number
 from platypoos.compile import borrowed, inlined, jit
 from platypoos.discounting import spans
-from platypoos.ledger.base import calls_made, play
 from platypoos.ledger.drivers import Driver
+from platypoos.ledger.requests import calls_made, play
 from platypoos.ledger.tree import ROOT, TERMINAL, Tree, ticket
 from platypoos.models.advice import is_legal, legal_action, random_unit
 from platypoos.models.base import Access

@@ -10,8 +10,8 @@ import numpy as np
 
 from platypoos.compile import borrowed, jit
 from platypoos.discounting import spans
-from platypoos.ledger.base import calls_made, play
 from platypoos.ledger.drivers import Driver
+from platypoos.ledger.requests import calls_made, play
 from platypoos.ledger.tree import ROOT, TERMINAL, Tree
 from platypoos.models.advice import is_legal
 from platypoos.plan import Plan

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
 from platypoos.checks import check_flag
 from platypoos.compile import borrowed, inlined, jit
 from platypoos.discounting import spans
-from platypoos.ledger.base import calls_made, play
 from platypoos.ledger.drivers import Driver
+from platypoos.ledger.requests import calls_made, play
 from platypoos.ledger.tree import TERMINAL, Tree
 from platypoos.plan import Plan
 from platypoos.planners.olop import Floats, episodes_of
@@ -77,34 +77,24 @@ class KLOLOP(RangePlanner):
         threshold = math.log(episodes)
         if self.guaranteed and episodes > 2:
             threshold = 2 * threshold + 2 * math.log(threshold)
-        run(
-            sim,
-            tree,
-            growth,
-            episodes * length,
-            length,
-            self.discount,
-            threshold,
-            self.reward_min,
-            self.reward_max,
-            self.reward_max * spans(self.discount, task.horizon, length + 1),
-        )
+        tails = self.reward_max * spans(self.discount, task.horizon, length + 1)
+        bounds = Bounds(self.discount, threshold, self.reward_min, self.reward_max, tails)
+        run(sim, tree, growth, episodes * length, length, bounds)
         return plan_by_plays(self, task, sim, tree, growth)
 
 
+class Bounds(NamedTuple):
+    """What upper bounds are made of."""
+
+    gamma: float
+    threshold: float  # of the Kullback–Leibler divergence, times the number of samples
+    low: float  # the range of rewards
+    high: float
+    tails: Floats  # [length + 1] the most that can come from a depth on
+
+
 @Driver
-def run(
-    sim: Any,
-    tree: Tree,
-    growth: Growth,
-    calls: int,
-    length: int,
-    gamma: float,
-    threshold: float,
-    low: float,
-    high: float,
-    tails: Floats,
-) -> int:
+def run(sim: Any, tree: Tree, growth: Growth, calls: int, length: int, bounds: Bounds) -> int:
     """Play episode after episode."""
     episodes = 0
     while calls_made(sim) + length <= calls:
@@ -112,30 +102,20 @@ def run(
         got = play(sim, tree, growth.path[:steps], growth.rewards)
         if got < 0:
             break
-        back_up(tree, growth, steps, got, length, gamma, threshold, low, high, tails)
+        back_up(tree, growth, steps, got, length, bounds)
         episodes += 1
     return episodes
 
 
 @jit
-def back_up(
-    tree: Tree,
-    growth: Growth,
-    steps: int,
-    got: int,
-    length: int,
-    gamma: float,
-    threshold: float,
-    low: float,
-    high: float,
-    tails: Floats,
-) -> None:
+def back_up(tree: Tree, growth: Growth, steps: int, got: int, length: int, bounds: Bounds) -> None:
     """Bounds along the path just played: q + γ·(the best child's), the most if one is not tried."""
     tree, growth = borrowed(tree), borrowed(growth)
+    low, width = bounds.low, bounds.high - bounds.low
     prune(tree, growth, got, steps)
     for t in range(got - 1, -1, -1):
         node = growth.path[t]
-        rest = tails[t + 1]
+        rest = bounds.tails[t + 1]
         if tree.flags[node] & TERMINAL:
             rest = 0.0
         elif t + 1 < length and growth.children[node] == options(growth, node):
@@ -144,9 +124,9 @@ def back_up(
             while child != NOBODY:
                 rest = max(rest, growth.score[child])
                 child = growth.sibling[child]
-        mean = (tree.reward[node] - low) / (high - low)
-        bound = kl_upper_bound(min(1.0, max(0.0, mean)), threshold / tree.pulls[node])
-        growth.score[node] = low + (high - low) * bound + gamma * rest
+        mean = (tree.reward[node] - low) / width
+        bound = kl_upper_bound(min(1.0, max(0.0, mean)), bounds.threshold / tree.pulls[node])
+        growth.score[node] = low + width * bound + bounds.gamma * rest
 
 
 @inlined

@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 from platypoos.checks import check_number
 from platypoos.compile import borrowed, jit
 from platypoos.discounting import spans
-from platypoos.ledger.base import calls_made, play
 from platypoos.ledger.drivers import Driver
+from platypoos.ledger.requests import calls_made, play
 from platypoos.ledger.tree import TERMINAL, Tree
 from platypoos.plan import Plan
 from platypoos.search.base import RangePlanner, Task

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from platypoos.compile import borrowed, jit
-from platypoos.ledger.base import ask_legal, calls_made, evaluate
 from platypoos.ledger.drivers import Driver
+from platypoos.ledger.requests import ask_legal, calls_made, evaluate
 from platypoos.ledger.tree import ROOT, TERMINAL, Tree, set_root
 from platypoos.models.base import Access
 from platypoos.plan import Plan

@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from platypoos.compile import borrowed, inlined, jit
-from platypoos.ledger.base import calls_made, play
 from platypoos.ledger.drivers import Driver
+from platypoos.ledger.requests import calls_made, play
 from platypoos.ledger.tree import Tree
 from platypoos.plan import Plan
 from platypoos.search.base import Task
@@ -19,6 +19,7 @@ from platypoos.search.sequences import (
     ENDED,
     IDLE,
     KNOWN,
+    Limits,
     SequenceMemory,
     SequencePlanner,
     Sequences,
@@ -78,14 +79,8 @@ class SequenceSearch(SequencePlanner):
         seeds = np.repeat(actions[:, None], search.length, axis=1)
         if len(search.kept):
             seeds = np.vstack((search.kept, seeds))
-        run(
-            *search.parts,
-            seeds,
-            len(search.kept) > 0,
-            task.budget,
-            self.discount,
-            search.restores,
-        )
+        limits = search.limits(task.budget, self.discount)
+        run(*search.parts, seeds, len(search.kept) > 0, limits)
         return end_search(self, task, search)
 
 
@@ -97,22 +92,20 @@ def run(
     lines: Sequences,
     seeds: NDArray[np.int64],
     has_kept: bool,
-    budget: int,
-    gamma: float,
-    restores: bool,
+    limits: Limits,
 ) -> int:
-    """Try sequences until the budget is spent."""
+    """Try sequences until the limits.budget is spent."""
     tried = idle = 0
-    while calls_made(sim) < budget and (idle < IDLE or not restores):
+    while calls_made(sim) < limits.budget and (idle < IDLE or not limits.restores):
         size = tree.size[0]
-        left = budget - calls_made(sim)
-        early = left > (1 - SEED_SHARE) * budget
+        left = limits.budget - calls_made(sim)
+        early = left > (1 - SEED_SHARE) * limits.budget
         propose(growth, lines, seeds, tried, has_kept, early, idle % 2 == 1)
-        steps, known = lay(tree, growth, lines.trial, left, restores)
+        steps, known = lay(tree, growth, lines.trial, left, limits.restores)
         got = play(sim, tree, growth.path[:steps], growth.rewards, known, False)
         if got < 0:
             break
-        judge(tree, growth, lines, steps, got, gamma)
+        judge(tree, growth, lines, steps, got, limits.gamma)
         idle = idle + 1 if tree.size[0] == size else 0
         tried += 1
     return tried

@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 
 from platypoos.checks import check_count
 from platypoos.compile import borrowed, inlined, jit
-from platypoos.ledger.base import calls_made, play
 from platypoos.ledger.drivers import Driver
+from platypoos.ledger.requests import calls_made, play
 from platypoos.ledger.tree import ROOT, TERMINAL, Tree, ticket
 from platypoos.plan import Plan
 from platypoos.search.base import Planner, Task

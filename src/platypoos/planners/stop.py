@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from platypoos.compile import borrowed, jit
-from platypoos.ledger.base import ask_legal, calls_made, play
 from platypoos.ledger.drivers import Driver
+from platypoos.ledger.requests import ask_legal, calls_made, play
 from platypoos.ledger.tree import ROOT, TERMINAL, Tree, set_root, ticket
 from platypoos.models.advice import count_legal
 from platypoos.plan import Plan
@@ -89,11 +89,10 @@ class StOP(ConfidencePlanner):
             rewards=np.empty(len(plays) + 1),
             plays=plays,
             radius=radius,
+            least=self.reward_min / (1 - self.discount),
+            most=self.reward_max / (1 - self.discount),
         )
-        reached, node = run(
-            sim, tree, frontier, state, task.budget, self.discount, self.reward_min,
-            self.reward_max, self.epsilon,
-        )  # fmt: skip
+        reached, node = run(sim, tree, frontier, state, task.budget, self.discount, self.epsilon)
         # The best sequence by each first action; what comes after it is in the middle of the range.
         middle = (self.reward_min + self.reward_max) / 2 / (1 - self.discount)
         values = tree.value[: tree.num_nodes].copy()
@@ -136,6 +135,8 @@ class Bounds(NamedTuple):
     rewards: Floats  # [depths]
     plays: Ints  # [depths] m(d), from d = 1 on
     radius: Floats  # [depths]
+    least: float  # the range of what follows a sequence, in units of its last reward
+    most: float
 
 
 @Driver
@@ -146,8 +147,6 @@ def run(
     bounds: Bounds,
     budget: int,
     gamma: float,
-    reward_min: float,
-    reward_max: float,
     epsilon: float,
 ) -> tuple[bool, int]:
     """Refine the wider of the best and its rival; returns whether it ended well, and the best."""
@@ -178,7 +177,7 @@ def run(
                 if play(sim, tree, bounds.path[:depth], bounds.rewards) < 0:
                     return False, best
                 total += (discounted(bounds.rewards, depth, gamma) - total) / (i + 1)
-            settle(tree, frontier, bounds, child, total, gamma, reward_min, reward_max, ended)
+            settle(tree, frontier, bounds, child, total, ended)
         best, rival = two_best(frontier)
         high = top_key(frontier, first_action(tree, best))
         rest = -np.inf if rival == NOBODY else top_key(frontier, first_action(tree, rival))
@@ -217,15 +216,7 @@ def first_action(tree: Tree, node: int) -> int:
 
 @jit
 def settle(
-    tree: Tree,
-    frontier: Frontier,
-    bounds: Bounds,
-    node: int,
-    value: float,
-    gamma: float,
-    reward_min: float,
-    reward_max: float,
-    again: bool,
+    tree: Tree, frontier: Frontier, bounds: Bounds, node: int, value: float, again: bool
 ) -> None:
     """The interval of a sequence just played; it waits in the heap of its first action."""
     tree, frontier, bounds = borrowed(tree), borrowed(frontier), borrowed(bounds)
@@ -239,8 +230,8 @@ def settle(
     tree.value[node] = value
     low = high = 0.0
     if tree.flags[node] & TERMINAL == 0:
-        tail = frontier.power[depth] / (1.0 - gamma)
-        low, high = tail * reward_min, tail * reward_max
+        tail = frontier.power[depth]
+        low, high = tail * bounds.least, tail * bounds.most
     bounds.low[node] = value - radius + low
     push(frontier, first_action(tree, node), node, value + radius + high)
 

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
 from platypoos.checks import check_floor, check_number
 from platypoos.compile import borrowed, jit
-from platypoos.ledger.base import ask_legal, calls_made, evaluate
 from platypoos.ledger.drivers import Driver
+from platypoos.ledger.requests import ask_legal, calls_made, evaluate
 from platypoos.ledger.tree import OPENED, ROOT, TERMINAL, Tree, set_root, ticket
 from platypoos.models.base import Access
 from platypoos.plan import Plan
@@ -83,33 +83,34 @@ class StoSOO(Planner):
         given_floor = check_floor(self.reward_floor)
         width = self.noise * math.sqrt(math.log(n * k * math.sqrt(n)) / 2)
         reset = task.access is Access.RESET
-        run(sim, tree, frontier, n, reset, self.discount, given_floor, h_max, k, width)
+        rules = Rules(reset, self.discount, given_floor, h_max, k, width)
+        run(sim, tree, frontier, n, rules)
         floor = float(find_floor(tree)) if np.isnan(given_floor) else given_floor
         node = recommended(tree, frontier, self.discount, floor, k, task.within_horizon(n + 1))
         return plan_of_node(self, task, sim, tree, frontier, node, floor)
 
 
+class Rules(NamedTuple):
+    """How to sweep."""
+
+    reset: bool  # whether every evaluation starts at the root
+    gamma: float
+    given_floor: float  # NaN if the smallest reward seen is to be taken
+    h_max: int
+    k: int  # evaluations before a leaf is opened
+    width: float  # of the interval of a single evaluation
+
+
 @Driver
-def run(
-    sim: Any,
-    tree: Tree,
-    frontier: Frontier,
-    budget: int,
-    reset: bool,
-    gamma: float,
-    given_floor: float,
-    h_max: int,
-    k: int,
-    width: float,
-) -> int:
+def run(sim: Any, tree: Tree, frontier: Frontier, budget: int, rules: Rules) -> int:
     """Sweep down the depths again and again; returns the number of sweeps."""
     tree, frontier = borrowed(tree), borrowed(frontier)
     set_root(tree)
     frontier.nodes[0] = ROOT
     if not ask_legal(sim, frontier.nodes[:1]):
         return 0
-    open_leaf(tree, frontier, ROOT, gamma)
-    floor = np.inf if np.isnan(given_floor) else given_floor
+    open_leaf(tree, frontier, ROOT, rules.gamma)
+    floor = np.inf if np.isnan(rules.given_floor) else rules.given_floor
     deepest = 1
     sweeps = 0
     idle = False
@@ -117,27 +118,27 @@ def run(
         idle = True
         most = -np.inf
         h = 1
-        while h <= min(deepest, h_max):
-            node, bound = take_leaf(frontier, h, most, gamma, floor)
-            if node != NOBODY and tree.pulls[node] >= k:
-                if calls_made(sim) + (h + 1 if reset else 1) > budget:
+        while h <= min(deepest, rules.h_max):
+            node, bound = take_leaf(frontier, h, most, rules.gamma, floor)
+            if node != NOBODY and tree.pulls[node] >= rules.k:
+                if calls_made(sim) + (h + 1 if rules.reset else 1) > budget:
                     return sweeps
                 most = bound
                 idle = False
                 frontier.nodes[0] = node
                 if not ask_legal(sim, frontier.nodes[:1]):
                     return sweeps
-                open_leaf(tree, frontier, node, gamma)
+                open_leaf(tree, frontier, node, rules.gamma)
                 deepest = max(deepest, h + 1)
             elif node != NOBODY:
-                if calls_made(sim) + (h if reset else 1) > budget:
+                if calls_made(sim) + (h if rules.reset else 1) > budget:
                     return sweeps
                 frontier.nodes[0] = node
                 if not evaluate(sim, tree, frontier.nodes[:1], frontier.repeats[:1]):
                     return sweeps
                 idle = False
-                reward = put_back(tree, frontier, node, k, width, h_max)
-                if np.isnan(given_floor):
+                reward = put_back(tree, frontier, node, rules.k, rules.width, rules.h_max)
+                if np.isnan(rules.given_floor):
                     floor = min(floor, reward)
             h += 1
         sweeps += 1

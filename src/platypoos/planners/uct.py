@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
 
 from platypoos.checks import check_count, check_number
 from platypoos.compile import borrowed, inlined, jit
 from platypoos.errors import InvalidArgument
-from platypoos.ledger.base import calls_made, play
 from platypoos.ledger.drivers import Driver
+from platypoos.ledger.requests import calls_made, play
 from platypoos.ledger.tree import ROOT, TERMINAL, Tree, ticket
 from platypoos.plan import Plan
 from platypoos.search.base import Planner, Task
@@ -83,22 +83,23 @@ class UCT(Planner):
         sim, tree, growth = begin(task, horizon)
         auto = self.scale == "auto"
         scale = 1.0 if self.scale == "auto" else self.scale
-        run(sim, tree, growth, task.budget, horizon, self.discount, scale, self.polynomial, auto)
+        bonus = Bonus(scale, self.polynomial, auto)
+        run(sim, tree, growth, task.budget, horizon, self.discount, bonus)
         growth.score[: tree.num_nodes] = tree.value[: tree.num_nodes]
         return finish(self, task, sim, tree, follow_scores(tree, growth, ROOT), tree.value)
 
 
+class Bonus(NamedTuple):
+    """How much is added to the value of an action that was seldom played."""
+
+    scale: float
+    polynomial: bool
+    auto: bool
+
+
 @Driver
 def run(
-    sim: Any,
-    tree: Tree,
-    growth: Growth,
-    budget: int,
-    horizon: int,
-    gamma: float,
-    scale: float,
-    polynomial: bool,
-    auto: bool,
+    sim: Any, tree: Tree, growth: Growth, budget: int, horizon: int, gamma: float, bonus: Bonus
 ) -> int:
     """Walk after walk, as long as the budget allows a whole one.
 
@@ -107,8 +108,8 @@ def run(
     walks = 0
     low, high = np.inf, -np.inf
     while calls_made(sim) + horizon <= budget:
-        unit = max(0.0, high - low) if auto else 1.0
-        steps = descend_by_bonus(tree, growth, horizon, walks, scale * unit, polynomial)
+        unit = max(0.0, high - low) if bonus.auto else 1.0
+        steps = descend_by_bonus(tree, growth, horizon, walks, bonus.scale * unit, bonus.polynomial)
         got = play(sim, tree, growth.path[:steps], growth.rewards)
         if got < 0:
             break

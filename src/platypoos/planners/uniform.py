@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 from platypoos.checks import check_flag, check_floor
 from platypoos.compile import jit
 from platypoos.discounting import spans
-from platypoos.ledger.base import ask_legal, evaluate
 from platypoos.ledger.drivers import Driver
+from platypoos.ledger.requests import ask_legal, evaluate
 from platypoos.ledger.tree import ROOT, TERMINAL, Tree, set_node, set_root, ticket
 from platypoos.models.advice import Advice, is_legal
 from platypoos.models.base import Access
@@ -90,34 +90,35 @@ class Uniform(Planner):
         repeats[task.rng.permutation(sequences)[:left]] += 1
         reset = task.access is Access.RESET
         given_floor = check_floor(self.reward_floor)
-        node, _, value, floor = run_chains(
-            sim, tree, sim.advice, repeats, depth, num_actions, self.discount,
-            spans(self.discount, task.horizon, depth + 1), reset, given_floor, seed,
-        )  # fmt: skip
+        span = spans(self.discount, task.horizon, depth + 1)
+        chains = Chains(depth, num_actions, self.discount, span, reset, given_floor, seed)
+        node, _, value, floor = run_chains(sim, tree, sim.advice, repeats, chains)
         return self.recommend(
             task, tree, node, value=float(value), calls=sim.calls, reward_floor=float(floor)
         )
 
 
+class Chains(NamedTuple):
+    """All sequences of a depth, each with nodes of its own."""
+
+    depth: int
+    num_actions: int
+    gamma: float
+    span: NDArray[np.float64]  # [depth + 1] worth of a reward of 1 at every later step
+    reset: bool
+    given_floor: float  # NaN if the smallest reward seen is to be taken
+    tie_seed: int
+
+
 @Driver
 def run_chains(
-    sim: Any,
-    tree: Tree,
-    advice: Advice,
-    repeats: Ints,
-    depth: int,
-    num_actions: int,
-    gamma: float,
-    span: NDArray[np.float64],
-    reset: bool,
-    given_floor: float,
-    tie_seed: int,
+    sim: Any, tree: Tree, advice: Advice, repeats: Ints, chains: Chains
 ) -> tuple[int, int, float, float]:
     """Give every sequence a chain of nodes of its own, so that it shares no sample."""
-    sequences = len(repeats)
+    sequences, depth, reset = len(repeats), chains.depth, chains.reset
     nodes = np.empty(sequences, np.int64)
     counts = np.empty(sequences, np.int64)
-    make_chains(tree, sequences, depth, num_actions)
+    make_chains(tree, sequences, depth, chains.num_actions)
     fine = True
     for h in range(depth):
         if fine and (not reset or h == depth - 1):
@@ -125,7 +126,7 @@ def run_chains(
             fine = ask_legal(sim, nodes[:asked])
             asked = chain_request(tree, advice.legal, repeats, nodes, counts, h, reset)
             fine = fine and evaluate(sim, tree, nodes[:asked], counts[:asked])
-    return best_chain(tree, depth, sequences, gamma, span, advice.worth, given_floor, tie_seed)
+    return best_chain(tree, sequences, chains, advice.worth)
 
 
 @jit
@@ -183,16 +184,10 @@ def chain_request(
 
 @jit
 def best_chain(
-    tree: Tree,
-    depth: int,
-    sequences: int,
-    gamma: float,
-    span: NDArray[np.float64],
-    worth: NDArray[np.float64],
-    floor: float,
-    tie_seed: int,
+    tree: Tree, sequences: int, chains: Chains, worth: NDArray[np.float64]
 ) -> tuple[int, int, float, float]:
     """The chain with the largest value; returns its last node, first action, value, floor."""
+    floor, span, tie_seed = chains.given_floor, chains.span, chains.tie_seed
     if len(worth) > 0:
         floor = 0.0
     elif np.isnan(floor):
@@ -201,7 +196,7 @@ def best_chain(
     for i in range(sequences):
         value = 0.0
         end = ROOT
-        for h in range(depth - 1, -1, -1):
+        for h in range(chains.depth - 1, -1, -1):
             node = 1 + h * sequences + i
             if tree.pulls[node] == 0:
                 continue
@@ -211,7 +206,7 @@ def best_chain(
                     value = -floor * span[h + 1]
                 elif len(worth) > 0:
                     value = worth[node]
-            value = tree.reward[node] - floor + gamma * value
+            value = tree.reward[node] - floor + chains.gamma * value
         if end != ROOT and (
             value > best_value
             or (value == best_value and ticket(tie_seed, end) > ticket(tie_seed, best))

@@ -23,12 +23,13 @@ from platypoos.checks import (
 from platypoos.compile.workshop import WORKSHOP
 from platypoos.errors import InvalidArgument
 from platypoos.ledger.array import ArraySimulator
-from platypoos.ledger.base import Seed, evaluate, make_generator
 from platypoos.ledger.compiled import CompiledSimulator
 from platypoos.ledger.drivers import Driver
 from platypoos.ledger.executor import ExecutorSimulator
 from platypoos.ledger.function import FunctionSimulator
 from platypoos.ledger.protocol import Ledger
+from platypoos.ledger.requests import evaluate
+from platypoos.ledger.streams import Seed, make_generator
 from platypoos.ledger.tree import Tree, make_tree
 from platypoos.models.advice import NO_HORIZON
 from platypoos.models.array import ArrayModel

@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 from platypoos.checks import check_floor
 from platypoos.compile import borrowed, inlined, jit, jitable
 from platypoos.errors import InvalidArgument
-from platypoos.ledger.base import ask_legal, calls_made, evaluate
 from platypoos.ledger.drivers import patient_driver
+from platypoos.ledger.requests import ask_legal, calls_made, evaluate
 from platypoos.ledger.tree import (
     CLOSED,
     ILLEGAL,

@@ -84,6 +84,14 @@ class SequenceMemory(TreeMemory):
         return len(self.actions) > 1 and self.actions[0] == self._action
 
 
+class Limits(NamedTuple):
+    """What a search over sequences may do."""
+
+    budget: int
+    gamma: float
+    restores: bool  # whether it goes on from stored states
+
+
 class Search(NamedTuple):
     """What a search over sequences works with."""
 
@@ -95,6 +103,10 @@ class Search(NamedTuple):
     restores: bool
     kept: Ints
     """The last decision's best sequence without its first action; empty if there is none."""
+
+    def limits(self, budget: int, discount: float) -> Limits:
+        """As drivers take them."""
+        return Limits(budget, discount, self.restores)
 
     @property
     def parts(self) -> tuple[Ledger, Tree, Growth, Sequences]:

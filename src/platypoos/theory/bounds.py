@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from platypoos.checks import check_budget, check_count, check_number
 from platypoos.errors import InvalidArgument
@@ -35,8 +35,6 @@ class Bound:
     access: Access
     budget: int
     noise: float
-    h_max: int | None
-    """The planner's depth parameter; None if it has none."""
     regime: str
     """The noise regime of Table 1, or ``any`` for planners whose rate does not depend on it."""
     rate: str
@@ -45,11 +43,13 @@ class Bound:
     """The rate as a number at this budget, without constants."""
     exponent: float | None
     """x of a rate n^(−x); None if it is exponential."""
-    bound: float | None
-    """A bound on the expected simple regret; None where only a rate has been published."""
     depth: float | None
     """The depth that the theorem's regime gives, a real number."""
-    guaranteed_depth: int | None
+    h_max: int | None = None
+    """The planner's depth parameter; None if it has none."""
+    bound: float | None = None
+    """A bound on the expected simple regret; None where only a rate has been published."""
+    guaranteed_depth: int | None = None
     """The depth at which an optimal node is surely opened, from which ``bound`` follows."""
     depths: dict[str, float] = field(default_factory=dict)
     """All depths of Appendix D that apply."""
@@ -157,7 +157,17 @@ def _sequool(h: Hardness, budget: int, b: float, access: Access, h_max: int | No
     rate = _without_noise(n, h.nu, h.rho, h.kappa_u, depth, reset)
     reached = d.whole_depth(depth)
     limit = scaled_power(h.nu, h.rho, reached + 1)
-    return _bound("sequool", access, budget, b, "no noise", rate, h_max, limit, reached)
+    return _bound(
+        "sequool",
+        access,
+        budget,
+        b,
+        "no noise",
+        rate,
+        h_max=h_max,
+        bound=limit,
+        guaranteed_depth=reached,
+    )
 
 
 def _platypoos(h: Hardness, budget: int, b: float, access: Access, h_max: int | None) -> Bound:
@@ -191,7 +201,17 @@ def _platypoos(h: Hardness, budget: int, b: float, access: Access, h_max: int | 
         rate = _without_noise(n, h.nu, h.rho, h.kappa_u, low_depth(s), reset)
         reached = d.guaranteed_depth(s, noisy=False, reset=reset)
         limit = scaled_power(h.nu, h.rho, reached + 1)
-        return _bound("platypoos", access, budget, b, "no noise", rate, h_max, limit, reached)
+        return _bound(
+            "platypoos",
+            access,
+            budget,
+            b,
+            "no noise",
+            rate,
+            h_max=h_max,
+            bound=limit,
+            guaranteed_depth=reached,
+        )
     log_delta = math.log(4 * (1 - h.discount)) + math.log(b) - math.log(h.reward_max)
     log_delta = min(0.0, log_delta - 0.5 * math.log(n))
     g = max(1, h_max.bit_length() - 1) * (math.log(4 * n) - log_delta)
@@ -225,7 +245,8 @@ def _platypoos(h: Hardness, budget: int, b: float, access: Access, h_max: int | 
     reached = d.guaranteed_depth(s, noisy=True, reset=reset)
     doubt = 6 * b / (1 - h.discount**2) * math.sqrt(g / h_max)
     limit = min(h.nu, scaled_power(h.nu, h.rho, reached + 1) + doubt)  # v* is at most ν
-    return _bound("platypoos", access, budget, b, regime, rate, h_max, limit, reached, depths, g)
+    found = {"h_max": h_max, "bound": limit, "guaranteed_depth": reached}
+    return _bound("platypoos", access, budget, b, regime, rate, **found, depths=depths, g=g)
 
 
 def _setting(h: Hardness, h_max: int, b: float, g: float) -> d.Setting:
@@ -239,27 +260,19 @@ def _bound(
     noise: float,
     regime: str,
     rate: Rate,
-    h_max: int | None = None,
-    limit: float | None = None,
-    reached: int | None = None,
-    depths: dict[str, float] | None = None,
-    g: float | None = None,
+    **more: Any,
 ) -> Bound:
     return Bound(
         planner=planner,
         access=access,
         budget=budget,
         noise=noise,
-        h_max=h_max,
         regime=regime,
         rate=rate.text,
         rate_value=rate.value,
         exponent=rate.exponent,
-        bound=limit,
         depth=rate.depth,
-        guaranteed_depth=reached,
-        depths=depths or {},
-        g=g,
+        **more,
     )
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from platypoos.compile import borrowed, inlined, jit, part
-from platypoos.ledger.base import calls_made
 from platypoos.ledger.drivers import patient_driver
+from platypoos.ledger.requests import calls_made
 from platypoos.planners.platypus.asking import ask
 from platypoos.planners.platypus.jury import hear, is_sure, next_look
 from platypoos.planners.platypus.knowledge import is_noisy

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from platypoos.compile import part
-from platypoos.ledger.base import ask_legal, evaluate, is_late
 from platypoos.ledger.meeting import settle
+from platypoos.ledger.requests import ask_legal, evaluate, is_late
 from platypoos.planners.platypus.knowledge import learn, note
 from platypoos.planners.platypus.mind import Mind
 

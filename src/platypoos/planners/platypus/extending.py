@@ -11,9 +11,9 @@ from numba import types
 from platypoos.compile import borrowed, fast, handle_kind, interpreted, jit, overload
 from platypoos.compile.engine import request
 from platypoos.errors import ModelError
-from platypoos.ledger.base import ask_legal, calls_made, evaluate, is_late
 from platypoos.ledger.meeting import find_home, settle
 from platypoos.ledger.pace import never
+from platypoos.ledger.requests import ask_legal, calls_made, evaluate, is_late
 from platypoos.ledger.tree import TERMINAL
 from platypoos.planners.platypus.knowledge import add_child, is_over
 from platypoos.planners.platypus.mind import PATIENCE, Mind

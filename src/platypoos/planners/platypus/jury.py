@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from platypoos.compile import borrowed, jit, part
-from platypoos.ledger.base import calls_made
+from platypoos.ledger.requests import calls_made
 from platypoos.planners.platypus.asking import ask
 from platypoos.planners.platypus.knowledge import (
     EXACTLY,

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from platypoos.compile import borrowed, jit, part
-from platypoos.ledger.base import calls_made, is_due
+from platypoos.ledger.requests import calls_made, is_due
 from platypoos.planners.platypus.knowledge import ROUGHLY, believed, is_over, solve
 from platypoos.planners.platypus.mind import NOBODY, Ints, Mind
 from platypoos.planners.platypus.tuning import CANDIDATES

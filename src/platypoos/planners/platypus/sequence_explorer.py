@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from platypoos.compile import borrowed, jit, part
-from platypoos.ledger.base import calls_made, is_due
+from platypoos.ledger.requests import calls_made, is_due
 from platypoos.planners.platypus.knowledge import random_below
 from platypoos.planners.platypus.mind import BEFORE, Mind
 from platypoos.planners.platypus.tuning import IDLE

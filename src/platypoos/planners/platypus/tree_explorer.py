@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from platypoos.compile import borrowed, inlined, jit, part
-from platypoos.ledger.base import calls_made, is_due
+from platypoos.ledger.requests import calls_made, is_due
 from platypoos.ledger.tree import ticket
 from platypoos.planners.platypus.asking import ask
 from platypoos.planners.platypus.knowledge import (

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from platypoos.compile import borrowed, inlined, jit, part
-from platypoos.ledger.base import calls_made, is_late, play_whole
+from platypoos.ledger.requests import calls_made, is_late, play_whole
 from platypoos.ledger.tree import ticket
 from platypoos.planners.platypus.extending import extend
 from platypoos.planners.platypus.knowledge import (
