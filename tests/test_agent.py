@@ -58,13 +58,13 @@ def test_it_finds_its_place_by_the_state_alone():
     agent = pp.Agent(problem, budget=300, discount=0.9, seed=0)
     state = problem.initial_state
     first = agent.act(state)
-    known = agent._memory.thought.mind.tree.num_nodes
+    known = agent._memory.ongoing.search.tree.num_nodes
     state, _, _ = problem.step(state, first.action, np.random.default_rng(0))
     agent.act(state)  # nothing was observed
-    assert agent._memory.thought.mind.tree.num_nodes > known / 2
+    assert agent._memory.ongoing.search.tree.num_nodes > known / 2
     agent.reset()
     assert agent.steps == 0
-    assert agent._memory.thought is None
+    assert agent._memory.ongoing is None
 
 
 def test_observed_states_are_planned_from():

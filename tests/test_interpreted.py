@@ -14,10 +14,10 @@ import pytest
 from random_trees import THINKING
 
 import platypoos as pp
-from platypoos.compile import functions as _jit
+from platypoos.compile import jit_uncached, kernels
 from platypoos.ledger import compiled as simulator_compiled
 from platypoos.ledger.compiled import CompiledSimulator
-from platypoos.planners.platypus.algorithm import think
+from platypoos.planners.platypus.algorithm import plan_on
 from platypoos.search.layered import run
 
 PLANNERS = [pp.PlaTyPOOS, pp.SequOOL, pp.StroquOOL, pp.Platypus]
@@ -50,9 +50,9 @@ def test_interpreted_and_compiled_plans_are_the_same(kind, access, monkeypatch):
     found = {}
     for patience in (0.0, math.inf):
         with monkeypatch.context() as patch:
-            patch.setattr(_jit, "is_on_disk", lambda *_: False)
-            for driver in (run, think):
-                loops = _jit.with_fast_kernels(driver._function, patience)
+            patch.setattr(kernels, "is_on_disk", lambda *_: False)
+            for driver in (run, plan_on):
+                loops = kernels.with_fast_kernels(driver._function, patience)
                 patch.setattr(driver, "_python", loops)
             found[patience] = [outcome(*case) for case in cases]
     assert found[0.0] == found[math.inf]
@@ -90,11 +90,11 @@ def test_a_compiled_model_gives_the_same_plan_before_it_is_compiled(name, access
 
 
 def test_after_a_while_they_are_compiled():
-    kernel = _jit.jit_uncached(twice)
-    call = _jit.fast(kernel, patience=1e-9)
+    kernel = jit_uncached(twice)
+    call = kernels.fast(kernel, patience=1e-9)
     assert [call(3), len(kernel.overloads)] == [6, 0]
     assert [call(3), len(kernel.overloads)] == [6, 1]
-    assert _jit.fast(kernel, patience=math.inf)(4) == 8  # what is compiled is not interpreted
+    assert kernels.fast(kernel, patience=math.inf)(4) == 8  # what is compiled is not interpreted
 
 
 def twice(number):
@@ -157,16 +157,17 @@ def test_with_a_deadline_nothing_is_compiled_in_the_callers_time(kind, tmp_path)
 WORKSHOP = """
 from numba import types
 from platypoos.compile import workshop as compiling
-from platypoos.search.schedules import evaluations
-from platypoos.compile.workshop import WORKSHOP, are_loaded, is_on_disk
+from platypoos.search.counts import evaluations
+from platypoos.compile.unsafe import is_on_disk
+from platypoos.compile.workshop import WORKSHOP, are_loaded
 from platypoos.ledger.tree import ticket
 from platypoos.planners.platypus.knowledge import link_children
-from platypoos.planners.platypus.thought import Thought
-from platypoos.compile import _KINDS
+from platypoos.planners.platypus.ongoing import OngoingPlan
+from platypoos.compile.handles import _KINDS
 import platypoos as pp
 pp.plan(pp.problems.SwitchChain(noise=1.0), budget=50, seed=0)
-mind = _KINDS[next(kind for kind in _KINDS if kind.__name__ == "Mind")]
-order = [(link_children, (mind,))]
+search = _KINDS[next(kind for kind in _KINDS if kind.__name__ == "Search")]
+order = [(link_children, (search,))]
 print(are_loaded(order), is_on_disk(*order[0]))
 print(WORKSHOP.wait(120.0), are_loaded(order), is_on_disk(*order[0]))
 print(sum(link_children.stats.cache_hits.values()), sum(link_children.stats.cache_misses.values()))

@@ -15,7 +15,7 @@ from random_trees import Counted
 import platypoos as pp
 from platypoos.ledger.pace import never
 from platypoos.models.keys import key_of
-from platypoos.planners.platypus.thought import Thought
+from platypoos.planners.platypus.ongoing import OngoingPlan
 from platypoos.search.base import Task
 
 GAMMA = 0.95
@@ -35,9 +35,9 @@ def thought_for(model, budget, seed=0, discount=GAMMA):
         access=pp.Access.RESTORE,
         rng=np.random.default_rng(seed),
     )
-    thought = Thought(task, discount)
-    assert thought.think(never, stop_when_sure=False)
-    return thought
+    ongoing = OngoingPlan(task, discount)
+    assert ongoing.plan_on(never, stop_when_sure=False)
+    return ongoing
 
 
 @pytest.mark.parametrize("fifty", range(12))
@@ -113,16 +113,16 @@ def test_noise_that_shows_late_is_found():
     right = 0
     for seed in range(20):
         model = pp.FunctionModel(step, num_actions=2, initial_state=0)
-        thought = thought_for(model, 4_000, seed, 0.5)
-        assert thought.mind.at[0].squares > 0
-        right += thought.decide().action == 0
+        ongoing = thought_for(model, 4_000, seed, 0.5)
+        assert ongoing.search.at[0].squares > 0
+        right += ongoing.decide().action == 0
     assert right >= 15  # 20 by chance would give 10; seeds 0 … 19
 
 
 def test_sequences_that_meet_share_their_samples():
     problem = pp.problems.Garnet(10, 3, seed=1, noise=0.5)
-    thought = thought_for(problem, 2_000)
-    tree, home, states = thought.mind.tree, thought.mind.homes.home, thought.sim.states
+    ongoing = thought_for(problem, 2_000)
+    tree, home, states = ongoing.search.tree, ongoing.search.homes.home, ongoing.sim.states
     size = tree.num_nodes
     homes = np.unique(home[:size][tree.pulls[:size] > 0])
     assert len(homes) <= 10  # as many as there are states
@@ -132,7 +132,7 @@ def test_sequences_that_meet_share_their_samples():
             before, action = states[tree.parent[node]], tree.action[node]
             assert states[node] == problem.successor[before, action]
             assert states[home[node]] == states[node]
-    assert tree.pulls[:size].sum() == thought.sim.calls == 2_000
+    assert tree.pulls[:size].sum() == ongoing.sim.calls == 2_000
 
 
 @pytest.mark.parametrize("states", [2, 5])
@@ -142,10 +142,10 @@ def test_a_sequence_that_meets_itself_shares_its_samples(states):
         return (state + 1 if state + 1 < states else 1), float(state), False
 
     model = pp.FunctionModel(step, num_actions=1, initial_state=0)
-    thought = thought_for(model, 100)
-    tree = thought.mind.tree
+    ongoing = thought_for(model, 100)
+    tree = ongoing.search.tree
     assert tree.num_nodes == 1 + states
-    assert len(set(thought.mind.homes.home[: tree.num_nodes].tolist())) == states
+    assert len(set(ongoing.search.homes.home[: tree.num_nodes].tolist())) == states
 
 
 def test_same_seed_same_plan():

@@ -73,8 +73,8 @@ def test_memory_stays_under_its_cap(kind, cap):
     for _ in range(60):
         plan = planner.answer(model, state, Asked(400), seed=rng, memory=memory)
         assert plan.calls == 400
-        assert memory.thought.nbytes <= cap
-        kept = memory.thought.mind.tree.num_nodes
+        assert memory.ongoing.nbytes <= cap
+        kept = memory.ongoing.search.tree.num_nodes
         forgot += kept < before
         before = kept
         state, reward, _ = model.step(state, plan.action, rng)
@@ -85,11 +85,11 @@ def test_memory_stays_under_its_cap(kind, cap):
 
 def test_forgetting_keeps_what_is_near_and_right():
     problem = pp.problems.Garnet(40, 3, seed=2, noise=0.1)
-    thought = thought_for(problem, 3_000)
-    before = thought.mind.tree.num_nodes
-    root = int(thought.mind.homes.home[thought.child_by(1)])
-    thought.go_on(thought.task._replace(budget=1_000), root, np.array([], np.int64), 24)
-    tree, home, states = thought.mind.tree, thought.mind.homes.home, thought.sim.states
+    ongoing = thought_for(problem, 3_000)
+    before = ongoing.search.tree.num_nodes
+    root = int(ongoing.search.homes.home[ongoing.child_by(1)])
+    ongoing.go_on(ongoing.task._replace(budget=1_000), root, np.array([], np.int64), 24)
+    tree, home, states = ongoing.search.tree, ongoing.search.homes.home, ongoing.sim.states
     assert tree.num_nodes == 1 + 7 * 3 < before  # all actions of a state or none
     assert states[0] == problem.successor[0, 1]
     for node in range(1, tree.num_nodes):
@@ -97,8 +97,8 @@ def test_forgetting_keeps_what_is_near_and_right():
         assert states[node] == problem.successor[state, action]
         assert states[home[node]] == states[node]
         assert tree.reward[node] == pytest.approx(problem.reward[state, action], abs=0.11)
-    assert thought.think(never, stop_when_sure=False)
-    assert thought.sim.calls == 4_000
+    assert ongoing.plan_on(never, stop_when_sure=False)
+    assert ongoing.sim.calls == 4_000
 
 
 def test_a_changed_reward_drops_the_memory():

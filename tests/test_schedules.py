@@ -11,8 +11,8 @@ from random_trees import RandomTree
 
 import platypoos as pp
 from platypoos.ledger.tree import OPENED
-from platypoos.search import schedules
-from platypoos.search.schedules import NODES, QUOTA
+from platypoos.search import counts, schedules
+from platypoos.search.counts import NODES, QUOTA
 
 
 def table(schedule):
@@ -153,15 +153,15 @@ def test_agrees_with_the_textbook_recursion(kind, budget, num_actions, gamma, re
 )
 def test_compiled_and_plain_schedules_agree(kind, budget, num_actions, gamma, reset, horizon):
     horizon = horizon if gamma else None
-    norm = schedules.validation_norm(gamma, horizon)
+    norm = counts.validation_norm(gamma, horizon)
     deepest = budget if horizon is None else horizon - 1
     arguments = (kind, num_actions, gamma, norm, deepest, reset, budget)
-    h_max = schedules.largest_h_max(*arguments)
-    assert schedules.largest_h_max_compiled(*arguments) == h_max
+    h_max = counts.largest_h_max(*arguments)
+    assert counts.largest_h_max_compiled(*arguments) == h_max
     if h_max:
         plain, compiled = np.zeros((2, 20_000, 5), np.int64)
-        made = schedules.tabulate(kind, h_max, *arguments[1:-1], plain)
-        assert schedules.tabulate_compiled(kind, h_max, *arguments[1:-1], compiled) == made
+        made = counts.tabulate(kind, h_max, *arguments[1:-1], plain)
+        assert counts.tabulate_compiled(kind, h_max, *arguments[1:-1], compiled) == made
         assert (plain == compiled).all()
 
 

@@ -24,9 +24,10 @@ from platypoos.models.base import Access, Model, Transition
 from platypoos.models.check import ModelReport, check_model
 from platypoos.models.compiled import CompiledModel
 from platypoos.models.function import FunctionModel
-from platypoos.models.gymnasium.doctor import SimulatorReport, check_simulator
+from platypoos.models.gymnasium.doctor import check_simulator
 from platypoos.models.gymnasium.model import GymnasiumModel
 from platypoos.models.gymnasium.registry import register_family
+from platypoos.models.gymnasium.report import SimulatorReport
 from platypoos.models.wrappers import NoisyReward, RepeatedAction, ScaledReward, ShapedReward
 from platypoos.plan import Episode, Plan
 from platypoos.planners import (

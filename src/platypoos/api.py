@@ -243,27 +243,23 @@ def control(
     """Plan with ``budget`` calls, take the action, and plan again from where it led.
 
     Args:
-        model: the model; it is planned with, and acted in (in ``model.acting`` if it has that:
-            the same states, other ends).
+        model: is planned with, and acted in (in ``model.acting``, if it has other ends there).
         planner: :class:`~platypoos.Platypus` if left out.
-        budget: calls of the model for each step.
-        deadline: seconds for each step, instead of a budget or with one; see ``Agent``.
-        steps: the most steps to take; fewer if the episode ends. The horizon if left out.
-        discount: γ, in [0, 1): the planner's, or the model's if it is made for one, or 0.95. With
-            a horizon it may be 1.
-        horizon: steps to the end of the episode, counted from the first state. Each plan looks as
-            far as is left of it.
+        budget: calls for each step.
+        deadline: seconds for each step; see ``Agent``.
+        steps: the most to take; the horizon if left out.
+        discount: as for ``plan``.
+        horizon: steps to the end of the episode, from the first state.
         state: where to start; the model's initial state if left out.
-        seed: an int, a ``SeedSequence`` or a ``Generator``. The noise of the rewards received
-            depends on the seed only, not on the planner.
-        access: RESTORE or RESET; what the model declares if left out.
-        executor: to spread the calls of slow Python models over workers; see ``plan``.
-        timeout: the seconds to wait for a worker's answer; for ever if left out.
+        seed: an int, a ``SeedSequence`` or a ``Generator``; the noise received depends on it only.
+        access: as for ``plan``.
+        executor: as for ``plan``.
+        timeout: as for ``plan``.
         render: a .gif or .mp4 file to film the episode in, if the model has ``render(state)``.
-        on_step: called after each step with its number, the plan and the reward received.
+        on_step: called with the number of a step, its plan and the reward received.
 
-    If planning or acting fails, or is interrupted, the exception has an attribute ``episode``
-    with the steps that were taken, and the film shows them.
+    If planning or acting fails, or is interrupted, the steps that were taken are the exception's
+    ``episode``, and the film shows them.
 
     >>> import platypoos as pp
     >>> episode = pp.control(

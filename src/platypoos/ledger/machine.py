@@ -208,6 +208,51 @@ def choose_again(sim: Machine, row: int, planned: Any, known: bool) -> Any:
 
 
 @inlined
+def record(sim: Machine, tree: Tree, node: int, reward: float, ended: bool, watched: bool) -> bool:
+    """Write a sample of a walk into the tree; False if it is no number, or contradicts others."""
+    ledger, pulls = sim.ledger, tree.pulls[node]
+    if not np.isfinite(reward):
+        ledger[STATUS] = BAD_REWARD
+        sim.last_reward[0] = reward
+    elif pulls == 0:
+        if ended:
+            tree.flags[node] |= TERMINAL
+        tree.reward[node] = reward
+    else:
+        if ended != (tree.flags[node] & TERMINAL != 0):
+            if starts_over(sim):
+                tree.flags[node] &= ~np.uint8(TERMINAL)  # it ended by chance when it was new
+            else:
+                ledger[STATUS] = RANDOM_END
+        elif watched and not same_row(sim.states, node, len(sim.states) - 1):
+            ledger[STATUS] = RANDOM_STATE
+        if ledger[STATUS] == FINE:
+            tree.reward[node] += (reward - tree.reward[node]) / (pulls + 1)
+    if ledger[STATUS] != FINE:
+        return False
+    tree.pulls[node] = pulls + 1
+    return True
+
+
+@inlined
+def absorb(tree: Tree, path: Nodes, rewards: Floats, t: int) -> int:
+    """The episode has ended: absorbing with reward 0, and no call.
+
+    That is a sample for the nodes behind which are known already. Returns how many nodes have one.
+    """
+    got = t + 1
+    for later in range(t + 1, len(path)):
+        rewards[later] = 0.0
+        node = path[later]
+        pulls = tree.pulls[node]
+        if pulls > 0:
+            tree.reward[node] -= tree.reward[node] / (pulls + 1)
+            tree.pulls[node] = pulls + 1
+            got = later + 1
+    return got
+
+
+@inlined
 def play_path(
     sim: Machine, tree: Tree, path: Nodes, rewards: Floats, start: int, roll_out: bool
 ) -> int:
@@ -257,39 +302,13 @@ def play_path(
             sim.rng,
             borrow_row(sim.states, target),
         )
-        if not np.isfinite(reward):
-            ledger[STATUS] = BAD_REWARD
-            sim.last_reward[0] = reward
+        if not record(sim, tree, int(node), reward, ended, watched):
             return -1
-        known_end = tree.flags[node] & TERMINAL != 0
+        rewards[t] = reward
         if pulls == 0:
             rolling_out = roll_out
-            if ended:
-                tree.flags[node] |= TERMINAL
-            tree.reward[node] = reward
-        else:
-            if ended != known_end:
-                if not reset:
-                    ledger[STATUS] = RANDOM_END
-                    return -1
-                tree.flags[node] &= ~np.uint8(TERMINAL)  # it ended by chance when it was new
-            if watched and not same_row(sim.states, node, spare):
-                ledger[STATUS] = RANDOM_STATE
-                return -1
-            tree.reward[node] += (reward - tree.reward[node]) / (pulls + 1)
-        tree.pulls[node] = pulls + 1
-        rewards[t] = reward
         if ended:
-            # Absorbing with reward 0, and no call: a sample for the nodes known already.
-            got = t + 1
-            for later in range(t + 1, length):
-                rewards[later] = 0.0
-                node = path[later]
-                pulls = tree.pulls[node]
-                if pulls > 0:
-                    tree.reward[node] -= tree.reward[node] / (pulls + 1)
-                    tree.pulls[node] = pulls + 1
-                    got = later + 1
+            got = absorb(tree, path, rewards, t)
             over = True
             break
         reached = target if reset else int(node)

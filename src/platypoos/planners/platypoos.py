@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from platypoos.search import schedules
+from platypoos.search import counts
 from platypoos.search.layered import LayeredPlanner
 
 
@@ -47,7 +47,7 @@ class PlaTyPOOS(LayeredPlanner):
     """
 
     name: ClassVar[str] = "platypoos"
-    kind: ClassVar[int] = schedules.PLATYPOOS
+    kind: ClassVar[int] = counts.PLATYPOOS
     citation: ClassVar[str] = (
         "Bartlett, Gabillon, Healey, Valko. Scale-free adaptive planning for deterministic "
         "dynamics & discounted rewards. ICML 2019."

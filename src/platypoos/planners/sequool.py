@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from platypoos.search import schedules
+from platypoos.search import counts
 from platypoos.search.layered import LayeredPlanner
 
 
@@ -37,7 +37,7 @@ class SequOOL(LayeredPlanner):
     """
 
     name: ClassVar[str] = "sequool"
-    kind: ClassVar[int] = schedules.SEQUOOL
+    kind: ClassVar[int] = counts.SEQUOOL
     needs: ClassVar[str] = "rewards without noise"
     citation: ClassVar[str] = (
         "Bartlett, Gabillon, Valko. A simple parameter-free and adaptive approach to optimization "

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from platypoos.search import schedules
+from platypoos.search import counts
 from platypoos.search.layered import LayeredPlanner
 
 
@@ -39,7 +39,7 @@ class StroquOOL(LayeredPlanner):
     """
 
     name: ClassVar[str] = "stroquool"
-    kind: ClassVar[int] = schedules.STROQUOOL
+    kind: ClassVar[int] = counts.STROQUOOL
     citation: ClassVar[str] = (
         "Bartlett, Gabillon, Valko. A simple parameter-free and adaptive approach to optimization "
         "under a minimal local smoothness assumption. ALT 2019."

@@ -10,7 +10,8 @@ from numpy.typing import NDArray
 from platypoos.compile import borrowed, inlined, jit, jitable
 from platypoos.ledger.tree import OPENED, ROOT, TERMINAL, Tree, ticket
 from platypoos.models.base import Access
-from platypoos.search.schedules import STROQUOOL, Schedule
+from platypoos.search.counts import STROQUOOL
+from platypoos.search.schedules import Schedule
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]

@@ -10,8 +10,7 @@ import numpy as np
 
 from platypoos.models.base import Access
 from platypoos.problems import MadeToOrder
-from platypoos.search.layered import LayeredPlanner
-from platypoos.search.schedules import (
+from platypoos.search.counts import (
     DEPTH,
     INDEX,
     QUOTA,
@@ -20,6 +19,7 @@ from platypoos.search.schedules import (
     tabulate_compiled,
     validation_norm,
 )
+from platypoos.search.layered import LayeredPlanner
 from platypoos.theory.bounds import bound
 from platypoos.theory.hardness import known_hardness
 from platypoos.theory.measure import slope

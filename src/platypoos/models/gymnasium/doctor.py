@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, fields
 from typing import Any
 
 import numpy as np
@@ -17,58 +16,12 @@ from platypoos.models.gymnasium.examine import examine_masks, measure_cells
 from platypoos.models.gymnasium.families import ToyText
 from platypoos.models.gymnasium.generators import generators_of, global_state, position
 from platypoos.models.gymnasium.model import GymnasiumModel
+from platypoos.models.gymnasium.report import SimulatorReport
 from platypoos.models.gymnasium.snapshots import Outcome
 from platypoos.models.gymnasium.trial import AHEAD, Coin, Drive, first_difference, random_drive
 
 SAFE, RESET_ONLY, UNSAFE = "safe", "safe with RESET access", "not safe"
 _PATIENCE = 40.0  # seconds for each of two examinations of slow simulators
-
-
-@dataclass(frozen=True)
-class SimulatorReport:
-    """What the doctor found. ``ok`` is False if a planner would be misled; print it."""
-
-    name: str
-    family: str
-    method: str
-    """How states are restored: native, deepcopy or replay."""
-    access: Access
-    verdict: str
-    """"safe", "safe with RESET access" or "not safe"."""
-    passed: tuple[str, ...]
-    problems: tuple[str, ...]
-    advice: tuple[str, ...]
-    """What to do."""
-    save_us: float = field(default=float("nan"))
-    """Microseconds that a save takes (median), and so on."""
-    restore_us: float = field(default=float("nan"))
-    step_us: float = field(default=float("nan"))
-
-    @property
-    def ok(self) -> bool:
-        """Whether a planner can trust the simulator, with the access stated."""
-        return not self.problems
-
-    def as_dict(self) -> dict[str, Any]:
-        """The report as plain data."""
-        data = {f.name: getattr(self, f.name) for f in fields(self)}
-        costs = {k: None if np.isnan(v) else v for k, v in data.items() if k.endswith("_us")}
-        return {**data, **costs, "access": self.access.value, "ok": self.ok}
-
-    def __str__(self) -> str:
-        lines = [
-            f"{self.name}: {self.verdict}",
-            f"  family: {self.family}; restored by: {self.method}; access: {self.access.name}",
-        ]
-        if self.step_us > 0:
-            lines.append(
-                f"  cost: save {self.save_us:.1f} µs, restore {self.restore_us:.1f} µs, "
-                f"step {self.step_us:.0f} µs"
-            )
-        lines += [f"  ok: {line}" for line in self.passed]
-        lines += [f"  problem: {line}" for line in self.problems]
-        lines += [f"  do: {line}" for line in self.advice]
-        return "\n".join(lines)
 
 
 def check_simulator(

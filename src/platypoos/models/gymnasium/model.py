@@ -20,7 +20,8 @@ from platypoos.models.gymnasium.masks import find_masks
 from platypoos.models.gymnasium.notes import Notes, as_told, bare, legal_of
 from platypoos.models.gymnasium.painting import make_painter, picture
 from platypoos.models.gymnasium.registry import METHODS, is_atari, native_keeper
-from platypoos.models.gymnasium.snapshots import DeepCopyKeeper, Keeper, ReplayKeeper, pickled
+from platypoos.models.gymnasium.sending import sent_notes, sent_parts
+from platypoos.models.gymnasium.snapshots import DeepCopyKeeper, Keeper, ReplayKeeper
 from platypoos.models.gymnasium.trial import is_random, restores, step_info
 
 ATARI_LIVES = "end"
@@ -383,28 +384,7 @@ class GymnasiumModel:
         return (rate or 20.0) / self.repeat
 
     def __reduce__(self) -> tuple[Any, ...]:
-        env, options = self._recipe
-        if self._sent is None:  # once, so that workers see that it is the same model
-            try:
-                self._sent = env if isinstance(env, str) else pickled(env)
-            except Exception:  # surfaces, locks, local functions, …
-                self._sent = getattr(env, "spec", None)
-                if self._sent is None:
-                    raise
-        settings = {
-            "seed": self.seed,
-            "actions": self.actions,
-            "repeat": self.repeat,
-            "method": self.method,
-            "lives": self.lives,
-            "ends": self.ends,
-            "key": self._key,
-            "resolution": self.resolution,
-            "features": self._features,
-            **options,
-        }
-        notes = None if self.keeper.notes is None else self.keeper.notes.blank()
-        return _rebuild, (self._sent, settings, self.access, self.initial_state, notes)
+        return _rebuild, (*sent_parts(self), self.access, self.initial_state, sent_notes(self))
 
 
 def _rebuild(

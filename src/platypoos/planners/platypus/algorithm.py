@@ -10,7 +10,9 @@ from platypoos.ledger.requests import calls_made
 from platypoos.planners.platypus.asking import ask
 from platypoos.planners.platypus.jury import hear, is_sure, next_look
 from platypoos.planners.platypus.knowledge import is_noisy
-from platypoos.planners.platypus.mind import (
+from platypoos.planners.platypus.policies import propose_policies
+from platypoos.planners.platypus.sequence_explorer import explore_sequences
+from platypoos.planners.platypus.state import (
     BEFORE,
     FINISHED,
     JURY,
@@ -20,10 +22,8 @@ from platypoos.planners.platypus.mind import (
     SEQUENCES,
     START,
     TREE,
-    Mind,
+    Search,
 )
-from platypoos.planners.platypus.policies import propose_policies
-from platypoos.planners.platypus.sequence_explorer import explore_sequences
 from platypoos.planners.platypus.tree_explorer import explore_tree
 from platypoos.planners.platypus.tuning import (
     HEARING_SHARE,
@@ -35,46 +35,46 @@ from platypoos.planners.platypus.walking import follow
 
 
 @patient_driver(PATIENCE)
-def think(sim: Any, mind: Mind) -> bool:
+def plan_on(sim: Any, search: Search) -> bool:
     """Plan on; True when it is finished, False if it is interrupted and can go on."""
-    phase = present(mind)
+    phase = present(search)
     while phase != FINISHED:
         if phase == START:
-            done = start(sim, mind)
+            done = start(sim, search)
         elif phase == TREE:
-            done = explore_tree(sim, mind)
+            done = explore_tree(sim, search)
         elif phase == SEQUENCES:
-            done = explore_sequences(sim, mind)
+            done = explore_sequences(sim, search)
         elif phase == POLICIES:
-            done = propose_policies(sim, mind)
+            done = propose_policies(sim, search)
         elif phase == LOOK:
-            done = look(sim, mind)
+            done = look(sim, search)
         else:
-            done = hear(sim, mind)
+            done = hear(sim, search)
         if not done:
             return False
-        phase = advance(mind, calls_made(sim))
+        phase = advance(search, calls_made(sim))
     return True
 
 
 @jit
-def present(mind: Mind) -> int:
+def present(search: Search) -> int:
     """What is going on."""
-    return mind.at[0].phase  # type: ignore[no-any-return]
+    return search.at[0].phase  # type: ignore[no-any-return]
 
 
 @part
-def start(sim: Any, mind: Mind) -> bool:
+def start(sim: Any, search: Search) -> bool:
     """Begin with what is left of the last decision's sequence, and with those of one action."""
-    if take_kept(mind) and not follow(sim, mind):
+    if take_kept(search) and not follow(sim, search):
         return False
-    return explore_sequences(sim, mind)
+    return explore_sequences(sim, search)
 
 
 @jit
-def take_kept(mind: Mind) -> bool:
+def take_kept(search: Search) -> bool:
     """Whether ``trial`` holds a sequence that was not walked yet."""
-    at = mind.at[0]
+    at = search.at[0]
     first = at.kept == 1
     if first:
         at.kept = 2
@@ -82,33 +82,33 @@ def take_kept(mind: Mind) -> bool:
 
 
 @part
-def look(sim: Any, mind: Mind) -> bool:
+def look(sim: Any, search: Search) -> bool:
     """Look for noise."""
-    count = next_look(mind, calls_made(sim))
-    return count == 0 or ask(sim, mind, count)
+    count = next_look(search, calls_made(sim))
+    return count == 0 or ask(sim, search, count)
 
 
 @inlined
-def share_of_tree(mind: Mind) -> float:
+def share_of_tree(search: Search) -> float:
     """What the tree explorer earns of each call: by new best sequences for each call it has cost.
 
     Each explorer is given one in a stage to begin with.
     """
-    at = mind.at[0]
+    at = search.at[0]
     tree = at.tree_wins / (at.tree_spent + at.stage)
     share = tree / (tree + at.sequence_wins / (at.sequence_spent + at.stage))
     return max(LEAST_SHARE, min(1.0 - LEAST_SHARE, share))  # type: ignore[no-any-return]
 
 
 @jit
-def advance(mind: Mind, calls: int) -> int:
+def advance(search: Search, calls: int) -> int:
     """What comes next, and until how many calls."""
-    mind = borrowed(mind)
-    at = mind.at[0]
+    search = borrowed(search)
+    at = search.at[0]
     if at.phase in (JURY, LOOK):
         at.agreed = at.agreed + 1 if at.leader == at.last_leader else 0
         at.last_leader = at.leader
-        at.sure = at.stops == 1 and is_sure(mind)
+        at.sure = at.stops == 1 and is_sure(search)
     if at.last == 1 or calls >= at.limit or at.sure == 1:
         at.phase = FINISHED
     elif at.phase == TREE:
@@ -122,9 +122,9 @@ def advance(mind: Mind, calls: int) -> int:
         at.phase = POLICIES
         at.sequence_spent += calls - at.turn_began
         at.offered = 0
-    elif at.phase == POLICIES and not is_noisy(mind):
+    elif at.phase == POLICIES and not is_noisy(search):
         at.phase = LOOK
-    elif is_noisy(mind) and at.limit - calls <= JURY_SHARE * (at.limit - at.began):
+    elif is_noisy(search) and at.limit - calls <= JURY_SHARE * (at.limit - at.began):
         at.phase = JURY
         at.last = 1
         at.alive = at.offered = 0
@@ -134,7 +134,7 @@ def advance(mind: Mind, calls: int) -> int:
         at.alive = at.offered = 0
         at.piece_end = calls + int(HEARING_SHARE * at.stage)
     else:
-        at.credit += share_of_tree(mind) * (calls - at.stage_began)
+        at.credit += share_of_tree(search) * (calls - at.stage_began)
         at.stage_began = at.turn_began = calls
         at.phase = SEQUENCES
         at.idle = 0
@@ -142,11 +142,11 @@ def advance(mind: Mind, calls: int) -> int:
         if at.credit >= 1.0:
             at.phase = TREE
             at.depth = BEFORE
-            at.stuck = at.seen == mind.tree.size[0]
+            at.stuck = at.seen == search.tree.size[0]
             at.wide = 1
             at.tree_end = min(at.limit, calls + int(at.credit))
             at.piece_end = at.tree_end
-            if is_noisy(mind):
+            if is_noisy(search):
                 at.piece_end = calls + max(1, int(WIDE_SHARE * at.credit))
     at.piece_end = min(at.piece_end, at.limit)
     return at.phase  # type: ignore[no-any-return]

@@ -8,18 +8,18 @@ from platypoos.compile import part
 from platypoos.ledger.meeting import settle
 from platypoos.ledger.requests import ask_legal, evaluate, is_late
 from platypoos.planners.platypus.knowledge import learn, note
-from platypoos.planners.platypus.mind import Mind
+from platypoos.planners.platypus.state import Search
 
 
 @part
-def ask(sim: Any, mind: Mind, count: int) -> bool:
+def ask(sim: Any, search: Search, count: int) -> bool:
     """Take the samples of ``nodes``. False if time is up, or if a compiled model failed."""
-    note(mind, count)
-    if not evaluate(sim, mind.tree, mind.nodes[:count], mind.repeats[:count]):
+    note(search, count)
+    if not evaluate(sim, search.tree, search.nodes[:count], search.repeats[:count]):
         return False
-    new = learn(mind, count)
+    new = learn(search, count)
     if new > 0:
-        settle(sim, mind.homes, mind.nodes[:new])
-        if not ask_legal(sim, mind.nodes[:new]):
+        settle(sim, search.homes, search.nodes[:new])
+        if not ask_legal(sim, search.nodes[:new]):
             return False
     return not is_late(sim)

@@ -16,21 +16,21 @@ from platypoos.ledger.pace import never
 from platypoos.ledger.requests import ask_legal, calls_made, evaluate, is_late
 from platypoos.ledger.tree import TERMINAL
 from platypoos.planners.platypus.knowledge import add_child, is_over
-from platypoos.planners.platypus.mind import PATIENCE, Mind
+from platypoos.planners.platypus.state import PATIENCE, Search
 
 
-def extend(sim: Any, mind: Mind, t: int) -> int:
+def extend(sim: Any, search: Search, t: int) -> int:
     """Take the steps of ``trial`` from ``t`` on, as long as they lead to new states.
 
     Returns the first step that was not taken; −1 only if the model failed, in compiled code.
     """
     if hasattr(sim, "machine"):  # a compiled model's ledger, without machine code
-        return int(interpreted(_extend.loop)(sim, mind, t))
-    here, depth, first, left, steps_left = _spot(mind, sim.calls)
+        return int(interpreted(_extend.loop)(sim, search, t))
+    here, depth, first, left, steps_left = _spot(search, sim.calls)
     most = min(left, steps_left)
-    masked, timed, key = len(mind.legal) > 0, len(mind.homes.depth) > 0, sim.key
+    masked, timed, key = len(search.legal) > 0, len(search.homes.depth) > 0, sim.key
     clocked = sim.due is not never
-    actions = mind.trial[t : t + (1 if masked else most)].tolist()
+    actions = search.trial[t : t + (1 if masked else most)].tolist()
     rewards: list[float] = []
     home = node = first
     ended = False
@@ -55,38 +55,38 @@ def extend(sim: Any, mind: Mind, t: int) -> int:
         got = len(rewards)
         sim.pace.note(got, time.perf_counter() - began)
         if got:
-            mind.samples[:got] = rewards
-            _grow(mind, t, got, home if home < node else -1, ended)
+            search.samples[:got] = rewards
+            _grow(search, t, got, home if home < node else -1, ended)
         if failure is not None:
             failure.tree = sim.tree.trimmed()  # with the steps that went well
-    if len(mind.worth):
-        sim.appraise(mind.tree, mind.path[t : t + got])
+    if len(search.worth):
+        sim.appraise(search.tree, search.path[t : t + got])
     if masked and got and not ended and got < steps_left:
-        ask_legal(sim, mind.path[t : t + got])
+        ask_legal(sim, search.path[t : t + got])
     return t + got
 
 
 @jit
-def spot(mind: Mind, calls: int) -> tuple[int, int, int, int, int]:
+def spot(search: Search, calls: int) -> tuple[int, int, int, int, int]:
     """Where a walk goes on: its state, the depth of that, the next node; calls and steps left."""
-    at, tree = mind.at[0], mind.tree
+    at, tree = search.at[0], search.tree
     depth = int(tree.depth[at.here])
     return at.here, depth, tree.size[0], at.limit - calls, at.over_at - depth
 
 
 @jit
-def grow(mind: Mind, t: int, got: int, meets: int, ended: bool) -> None:
+def grow(search: Search, t: int, got: int, meets: int, ended: bool) -> None:
     """Make the nodes of steps that were taken; the last leads to the home ``meets``, or −1."""
-    mind = borrowed(mind)
-    tree = mind.tree
-    state = int(mind.at[0].here)
+    search = borrowed(search)
+    tree = search.tree
+    state = int(search.at[0].here)
     for i in range(got):
-        child = add_child(mind, state, int(mind.trial[t + i]))
+        child = add_child(search, state, int(search.trial[t + i]))
         tree.pulls[child] = 1
-        tree.reward[child] = mind.samples[i]
-        mind.path[t + i] = state = child
+        tree.reward[child] = search.samples[i]
+        search.path[t + i] = state = child
     if meets >= 0:
-        mind.homes.home[state] = meets
+        search.homes.home[state] = meets
     if ended:
         tree.flags[state] |= TERMINAL
 
@@ -94,26 +94,26 @@ def grow(mind: Mind, t: int, got: int, meets: int, ended: bool) -> None:
 _spot, _grow = fast(spot, PATIENCE), fast(grow, PATIENCE)
 
 
-@request(extend, types.int64, lambda: (handle_kind(Mind), types.int64))
-def _extend(machine: Any, mind: Mind, t: int) -> int:
-    at = mind.at[0]
-    most = min(at.limit - calls_made(machine), at.over_at - mind.tree.depth[at.here])
-    end = min(len(mind.trial), t + (1 if len(mind.legal) > 0 else most))
+@request(extend, types.int64, lambda: (handle_kind(Search), types.int64))
+def _extend(machine: Any, search: Search, t: int) -> int:
+    at = search.at[0]
+    most = min(at.limit - calls_made(machine), at.over_at - search.tree.depth[at.here])
+    end = min(len(search.trial), t + (1 if len(search.legal) > 0 else most))
     state = np.int64(at.here)
-    one = mind.nodes[:1]
-    once = mind.repeats[:1]
+    one = search.nodes[:1]
+    once = search.repeats[:1]
     once[0] = 1
     while t < end:
-        child = add_child(mind, state, mind.trial[t])  # type: ignore[arg-type]
+        child = add_child(search, state, search.trial[t])  # type: ignore[arg-type]
         one[0] = child
-        if not evaluate(machine, mind.tree, one, once):
+        if not evaluate(machine, search.tree, one, once):
             return -1
-        mind.path[t] = child
+        search.path[t] = child
         t += 1
-        if is_over(mind, child):
+        if is_over(search, child):
             break
-        settle(machine, mind.homes, one)
-        state = np.int64(mind.homes.home[child])
+        settle(machine, search.homes, one)
+        state = np.int64(search.homes.home[child])
         if state != child:
             break
         if not ask_legal(machine, one):
@@ -127,8 +127,8 @@ _call_extend, _EXTEND = _extend.call, _extend.number
 
 
 @overload(extend)
-def _extend_compiled(sim: Any, mind: Any, t: Any) -> Any:  # noqa: ARG001
-    def implementation(sim: Any, mind: Any, t: Any) -> Any:
-        return _call_extend(sim.requests[_EXTEND], sim.machine, mind, t)
+def _extend_compiled(sim: Any, search: Any, t: Any) -> Any:  # noqa: ARG001
+    def implementation(sim: Any, search: Any, t: Any) -> Any:
+        return _call_extend(sim.requests[_EXTEND], sim.machine, search, t)
 
     return implementation

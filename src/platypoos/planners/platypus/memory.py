@@ -7,8 +7,8 @@ import math
 import numpy as np
 
 from platypoos.ledger.watch import Watch
-from platypoos.planners.platypus.mind import NOBODY
-from platypoos.planners.platypus.thought import Thought
+from platypoos.planners.platypus.ongoing import OngoingPlan
+from platypoos.planners.platypus.state import NOBODY
 from platypoos.search.base import Task
 
 SURPRISE = 6.0
@@ -31,7 +31,7 @@ class Memory:
 
     def __init__(self, cap: int) -> None:
         self.cap = cap
-        self.thought: Thought | None = None
+        self.ongoing: OngoingPlan | None = None
         self.dropped: list[str] = []
         """Why the memory was dropped, each time it was."""
         self.has_warned = False
@@ -39,46 +39,46 @@ class Memory:
         self._taken = -1
         self._predicted: list[tuple[float, float]] = []  # of the first actions: mean, variance
 
-    def recall(self, task: Task, discount: float) -> Thought:
-        """The thought for a task: the one that is remembered, if it fits."""
-        thought = self.thought
-        if thought is not None and (
-            thought.task.model is not task.model
-            or thought.task.executor is not task.executor
-            or thought.task.access is not task.access
-            or thought.discount != discount
+    def recall(self, task: Task, discount: float) -> OngoingPlan:
+        """The ongoing for a task: the one that is remembered, if it fits."""
+        ongoing = self.ongoing
+        if ongoing is not None and (
+            ongoing.task.model is not task.model
+            or ongoing.task.executor is not task.executor
+            or ongoing.task.access is not task.access
+            or ongoing.discount != discount
         ):
-            thought = None
-        root = NOBODY if thought is None else self._find(thought, task)
-        if thought is None or root < 0:
-            self.thought = thought = Thought(task, discount)
+            ongoing = None
+        root = NOBODY if ongoing is None else self._find(ongoing, task)
+        if ongoing is None or root < 0:
+            self.ongoing = ongoing = OngoingPlan(task, discount)
             self._residuals.clear()
             self._predicted = []
         else:
-            followed = thought.can_decide and thought.leader[0] == self._taken
-            kept = thought.leader[1:] if followed else np.empty(0, np.int64)
-            thought.go_on(task, root, kept, self._room(thought, task))
-            self._predicted = self._predict(thought)
+            followed = ongoing.can_decide and ongoing.leader[0] == self._taken
+            kept = ongoing.leader[1:] if followed else np.empty(0, np.int64)
+            ongoing.go_on(task, root, kept, self._room(ongoing, task))
+            self._predicted = self._predict(ongoing)
         self._taken = -1
-        return thought
+        return ongoing
 
-    def _room(self, thought: Thought, task: Task) -> int:
+    def _room(self, ongoing: OngoingPlan, task: Task) -> int:
         """How many nodes may be kept, to stay under the cap with a plan."""
-        per_node = thought.nbytes / len(thought.mind.first)
+        per_node = ongoing.nbytes / len(ongoing.search.first)
         room = int(self.cap / (1.1 * per_node)) - task.budget - 1024
-        if task.deadline is not None and thought.seconds_per_node > 0.0:
-            room = min(room, int(HANDOVER * task.deadline / thought.seconds_per_node))
+        if task.deadline is not None and ongoing.seconds_per_node > 0.0:
+            room = min(room, int(HANDOVER * task.deadline / ongoing.seconds_per_node))
         return max(1, room)
 
-    def _find(self, thought: Thought, task: Task) -> int:
+    def _find(self, ongoing: OngoingPlan, task: Task) -> int:
         """The home of the state to plan for; −1 if it is not known."""
-        mind = thought.mind
-        if mind.reset:
+        search = ongoing.search
+        if search.reset:
             return -1
-        expected = NOBODY if self._taken < 0 else thought.child_by(self._taken)
-        root = int(mind.homes.home[expected]) if expected != NOBODY else -1
+        expected = NOBODY if self._taken < 0 else ongoing.child_by(self._taken)
+        root = int(search.homes.home[expected]) if expected != NOBODY else -1
         if root >= 0:
-            told = thought.sim.states_of(np.array([expected]))[0]
+            told = ongoing.sim.states_of(np.array([expected]))[0]
             if Watch(task.model, task.state).differ(told, task.state):
                 # States that share a cell may lead to different ones: that contradicts nothing.
                 if getattr(task.model, "resolution", None) is None:
@@ -86,20 +86,20 @@ class Memory:
                     return -1
                 root = -1
         if root < 0:
-            root = thought.sim.home_of(mind.homes, task.state)
+            root = ongoing.sim.home_of(search.homes, task.state)
         if root >= 0 and task.horizon is not None:
-            left = int(mind.at[0].over_at) - int(mind.tree.depth[root])
+            left = int(search.at[0].over_at) - int(search.tree.depth[root])
             return root if left == task.horizon else -1
-        return root if (task.horizon is None) == (len(mind.homes.depth) == 0) else -1
+        return root if (task.horizon is None) == (len(search.homes.depth) == 0) else -1
 
-    def _predict(self, thought: Thought) -> list[tuple[float, float]]:
+    def _predict(self, ongoing: OngoingPlan) -> list[tuple[float, float]]:
         """What is remembered of the first actions, before new samples are mixed with it."""
-        mind = thought.mind
-        at, tree = mind.at[0], mind.tree
+        search = ongoing.search
+        at, tree = search.at[0], search.tree
         variance = float(at.squares / at.degrees) if at.degrees else math.inf
         predicted = []
-        for action in range(len(mind.value)):
-            child = thought.child_by(action)
+        for action in range(len(search.value)):
+            child = ongoing.child_by(action)
             pulls = int(tree.pulls[child]) if child != NOBODY else 0
             doubt = variance * (1.0 + 1.0 / pulls) if pulls else math.inf
             predicted.append((float(tree.reward[child]), doubt))
@@ -108,12 +108,12 @@ class Memory:
     def observe(self, action: int, reward: float) -> None:
         """Compare what acting brought with what is remembered; drop the memory if it is wrong."""
         self._taken = action
-        if self.thought is None or not self._predicted:
+        if self.ongoing is None or not self._predicted:
             return
         mean, variance = self._predicted[action]
         missed = reward - mean
         if variance == 0.0:  # no noise was ever seen
-            tree = self.thought.mind.tree
+            tree = self.ongoing.search.tree
             rewards = tree.reward[1 : tree.num_nodes][tree.pulls[1 : tree.num_nodes] > 0]
             if abs(missed) > ROUNDING * float(np.ptp(rewards)):
                 self.drop(f"a reward was {reward:g}, {mean:g} was expected")
@@ -126,6 +126,6 @@ class Memory:
     def drop(self, why: str) -> None:
         """Forget everything."""
         self.dropped.append(why)
-        self.thought = None
+        self.ongoing = None
         self._residuals.clear()
         self._predicted = []

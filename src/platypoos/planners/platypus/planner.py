@@ -13,7 +13,7 @@ from platypoos.ledger.pace import never
 from platypoos.plan import Plan
 from platypoos.planners.platypoos import PlaTyPOOS
 from platypoos.planners.platypus.memory import Memory
-from platypoos.planners.platypus.thought import Thought
+from platypoos.planners.platypus.ongoing import OngoingPlan
 from platypoos.search.base import Planner, Task
 
 FIRST_BUDGET = 16
@@ -84,45 +84,45 @@ class Platypus(Planner):
         if task.open_ended:
             task = task._replace(budget=FIRST_BUDGET * task.num_actions)
         if task.memory is None:
-            thought = Thought(task, self.discount)
+            ongoing = OngoingPlan(task, self.discount)
             before = 0
         else:
-            thought = task.memory.recall(task, self.discount)
-            before = thought.sim.calls
+            ongoing = task.memory.recall(task, self.discount)
+            before = ongoing.sim.calls
         try:
-            self._think(thought, task, before)
+            self._plan_on(ongoing, task, before)
         except KeyboardInterrupt as error:
-            if not thought.can_decide and not thought.has_tried:
+            if not ongoing.can_decide and not ongoing.has_tried:
                 raise
             if not task.open_ended:
-                error.plan = self._made(thought, task, before)  # type: ignore[attr-defined]
+                error.plan = self._made(ongoing, task, before)  # type: ignore[attr-defined]
                 raise
-        return self._made(thought, task, before)
+        return self._made(ongoing, task, before)
 
-    def _think(self, thought: Thought, task: Task, before: int) -> None:
+    def _plan_on(self, ongoing: OngoingPlan, task: Task, before: int) -> None:
         """Spend the budget, or go on in ever longer parts until the clock runs out."""
-        clock = Clock(thought, task, before)
+        clock = Clock(ongoing, task, before)
         due = never if task.deadline is None and task.stop is None else clock.due
-        while thought.think(due, self.stop_when_sure) and task.open_ended and not due():
-            left = clock.left() - 2.0 * thought.time_to_go_on()
+        while ongoing.plan_on(due, self.stop_when_sure) and task.open_ended and not due():
+            left = clock.left() - 2.0 * ongoing.time_to_go_on()
             if left <= 0.0:
                 break
-            made = thought.sim.calls - before
+            made = ongoing.sim.calls - before
             more = task._replace(budget=max(task.budget, made // 2, clock.calls_in(0.5 * left)))
-            root = int(thought.mind.at[0].root)
-            thought.go_on(more, root, thought.leader, 1 << 62)
+            root = int(ongoing.search.at[0].root)
+            ongoing.go_on(more, root, ongoing.leader, 1 << 62)
 
-    def _made(self, thought: Thought, task: Task, before: int) -> Plan:
-        if not thought.can_decide:
-            thought.settle_for_less()
-        _warn_if_slow(thought, task)
-        decision = thought.decide()
+    def _made(self, ongoing: OngoingPlan, task: Task, before: int) -> Plan:
+        if not ongoing.can_decide:
+            ongoing.settle_for_less()
+        _warn_if_slow(ongoing, task)
+        decision = ongoing.decide()
         return self.recommend(
             task,
             decision.tree,
             decision.node,
             value=float(decision.values[decision.action]),
-            calls=thought.sim.calls - before,
+            calls=ongoing.sim.calls - before,
             reward_floor=decision.rate,
             estimates=decision.values,
             gap_interval=decision.gap,
@@ -130,9 +130,9 @@ class Platypus(Planner):
         )
 
 
-def _warn_if_slow(thought: Thought, task: Task) -> None:
+def _warn_if_slow(ongoing: OngoingPlan, task: Task) -> None:
     """Say so once in an episode if the model is slower than the deadline."""
-    pace, deadline = thought.sim.pace.seconds, task.deadline
+    pace, deadline = ongoing.sim.pace.seconds, task.deadline
     if deadline is None or pace <= deadline or getattr(task.memory, "has_warned", False):
         return
     if task.memory is not None:
@@ -147,8 +147,8 @@ def _warn_if_slow(thought: Thought, task: Task) -> None:
 class Clock:
     """Tells when time is up."""
 
-    def __init__(self, thought: Thought, task: Task, before: int) -> None:
-        self._thought, self._stop, self._before = thought, task.stop, before
+    def __init__(self, ongoing: OngoingPlan, task: Task, before: int) -> None:
+        self._thought, self._stop, self._before = ongoing, task.stop, before
         self._looked, self._counted = time.perf_counter(), before
         self._end = None if task.deadline is None else task.started + task.deadline
 

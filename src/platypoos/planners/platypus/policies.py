@@ -9,92 +9,92 @@ import numpy as np
 from platypoos.compile import borrowed, jit, part
 from platypoos.ledger.requests import calls_made, is_due
 from platypoos.planners.platypus.knowledge import ROUGHLY, believed, is_over, solve
-from platypoos.planners.platypus.mind import NOBODY, Ints, Mind
+from platypoos.planners.platypus.state import NOBODY, Ints, Search
 from platypoos.planners.platypus.tuning import CANDIDATES
 from platypoos.planners.platypus.walking import follow
 
 
 @part
-def propose_policies(sim: Any, mind: Mind) -> bool:
+def propose_policies(sim: Any, search: Search) -> bool:
     """Try what the best policy in all that is known would do; False if interrupted."""
-    while next_policy(mind, calls_made(sim)):
-        if not follow(sim, mind):
+    while next_policy(search, calls_made(sim)):
+        if not follow(sim, search):
             return False
     return not is_due(sim)
 
 
 @jit
-def next_policy(mind: Mind, calls: int) -> bool:
+def next_policy(search: Search, calls: int) -> bool:
     """Write the policy for the next best first action to ``trial``; False after the last.
 
     Where less than half of a sequence is known, there is no policy to speak of.
     """
-    mind = borrowed(mind)
-    at = mind.at[0]
+    search = borrowed(search)
+    at = search.at[0]
     if at.offered == 0:
-        solve(mind, ROUGHLY)
+        solve(search, ROUGHLY)
     while at.offered < CANDIDATES and calls < at.limit:
-        node = ranked_child(mind, at.offered)
+        node = ranked_child(search, at.offered)
         if node == NOBODY:
             return False
         at.offered += 1
-        known = write_policy(mind, node, mind.trial)
-        if 2 * known >= len(mind.trial) or at.ended == 1:
+        known = write_policy(search, node, search.trial)
+        if 2 * known >= len(search.trial) or at.ended == 1:
             return True
     return False
 
 
 @jit
-def take_policies(mind: Mind) -> None:
+def take_policies(search: Search) -> None:
     """Let the best policy be the candidate of every first action, where nothing is unknown."""
-    tree = mind.tree
-    node = int(mind.first[mind.at[0].root])
+    tree = search.tree
+    node = int(search.first[search.at[0].root])
     while node != NOBODY:
         first = int(tree.action[node])
-        mind.value[first] = 0.0  # there is one; it is valued with the others
-        mind.steps[first] = write_policy(mind, node, mind.sequences[first])
-        node = int(mind.sibling[node])
+        search.value[first] = 0.0  # there is one; it is valued with the others
+        search.steps[first] = write_policy(search, node, search.sequences[first])
+        node = int(search.sibling[node])
 
 
 @jit
-def write_policy(mind: Mind, node: int, sequence: Ints) -> int:
+def write_policy(search: Search, node: int, sequence: Ints) -> int:
     """What the best policy does after a first action; returns how many steps are known.
 
     The last known action is repeated; ``ended`` tells whether the episode ends with it.
     """
-    tree, home = mind.tree, mind.homes.home
+    tree, home = search.tree, search.homes.home
     action, known = 0, 0
-    mind.at[0].ended = 0
+    search.at[0].ended = 0
     for t in range(len(sequence)):
         if node != NOBODY:
             known = t + 1
             action = int(tree.action[node])
-            if is_over(mind, node):
-                mind.at[0].ended = 1
+            if is_over(search, node):
+                search.at[0].ended = 1
                 node = NOBODY
             else:
-                node = int(mind.choice[home[node]])
+                node = int(search.choice[home[node]])
         sequence[t] = action
     return known
 
 
 @jit
-def ranked_child(mind: Mind, number: int) -> int:
+def ranked_child(search: Search, number: int) -> int:
     """The child of the root after so many better ones, or NOBODY."""
-    at, tree, home = mind.at[0], mind.tree, mind.homes.home
+    at, tree, home = search.at[0], search.tree, search.homes.home
     last, last_value = NOBODY, np.inf
     for _ in range(number + 1):
         best, best_value = NOBODY, -np.inf
-        child = int(mind.first[at.root])
+        child = int(search.first[at.root])
         while child != NOBODY:
             if tree.pulls[child] > 0:
-                value = believed(mind, child)
-                if not is_over(mind, child):
+                value = believed(search, child)
+                if not is_over(search, child):
                     value += at.discount * tree.value[home[child]]
                 after = value < last_value or (value == last_value and child < last)
                 if after and (value > best_value or (value == best_value and child > best)):
                     best, best_value = child, value
-            child = int(mind.sibling[child])
+            child = int(search.sibling[child])
         if best == NOBODY:
             return NOBODY
         last, last_value = best, best_value

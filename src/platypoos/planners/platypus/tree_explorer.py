@@ -15,140 +15,140 @@ from platypoos.planners.platypus.knowledge import (
     is_over,
     may,
 )
-from platypoos.planners.platypus.mind import BEFORE, NOBODY, Mind
+from platypoos.planners.platypus.state import BEFORE, NOBODY, Search
 from platypoos.planners.platypus.tuning import DEEPER, GROWTH
 from platypoos.planners.platypus.walking import follow
-from platypoos.search.schedules import PLATYPOOS, evaluations
+from platypoos.search.counts import PLATYPOOS, evaluations
 
 ROUND_OVER, PIECE_OVER = -1, -2
 
 
 @part
-def explore_tree(sim: Any, mind: Mind) -> bool:
+def explore_tree(sim: Any, search: Search) -> bool:
     """Run rounds until this piece's calls are spent; False if interrupted."""
     while True:
-        count = next_request(mind, calls_made(sim))
+        count = next_request(search, calls_made(sim))
         if count == PIECE_OVER:
             return True
-        if count > 0 and not ask(sim, mind, count):
+        if count > 0 and not ask(sim, search, count):
             return False
         if count == ROUND_OVER:
-            while best_leaf(mind):
-                if not follow(sim, mind):
+            while best_leaf(search):
+                if not follow(sim, search):
                     return False
         if is_due(sim):
             return False
 
 
 @jit
-def next_request(mind: Mind, calls: int) -> int:
+def next_request(search: Search, calls: int) -> int:
     """Go through the layers of a round until something is missing; returns the request's size.
 
     ROUND_OVER after a round that has learned something; PIECE_OVER if no round is begun.
     """
-    mind = borrowed(mind)
-    at = mind.at[0]
+    search = borrowed(search)
+    at = search.at[0]
     count = 0
     while count == 0:
         if at.depth == BEFORE:
-            if at.wide == 1 and is_noisy(mind) and (calls >= at.piece_end or at.stuck == 1):
+            if at.wide == 1 and is_noisy(search) and (calls >= at.piece_end or at.stuck == 1):
                 at.wide = at.stuck = 0
                 at.piece_end = at.tree_end
             if calls >= at.piece_end or at.stuck == 1:
                 return PIECE_OVER
-            begin_round(mind)
+            begin_round(search)
         elif at.cut == 0:
-            spread(mind)
-        last = at.depth > size_of(mind) or at.depth >= DEEPER * len(mind.trial)
+            spread(search)
+        last = at.depth > size_of(search) or at.depth >= DEEPER * len(search.trial)
         if at.cut == 1 or last or at.entries == at.layer:
-            end_round(mind)
+            end_round(search)
             if at.opened == 1:
                 return ROUND_OVER
         else:
-            count = pick(mind, calls)
+            count = pick(search, calls)
     return count
 
 
 @inlined
-def size_of(mind: Mind) -> int:
+def size_of(search: Search) -> int:
     """h_max of the present round."""
-    at = mind.at[0]
+    at = search.at[0]
     return at.h_wide if at.wide == 1 else at.h_max  # type: ignore[no-any-return]
 
 
 @jit
-def begin_round(mind: Mind) -> None:
+def begin_round(search: Search) -> None:
     """Start at the root."""
-    at = mind.at[0]
+    at = search.at[0]
     at.depth = at.layer = at.cut = at.opened = 0
     at.round_number += 1
     at.entries = 1
     at.best_end = BEFORE
-    mind.entry_node[0] = at.root
-    mind.entry_before[0] = BEFORE
-    mind.entry_value[0] = 0.0
+    search.entry_node[0] = at.root
+    search.entry_before[0] = BEFORE
+    search.entry_value[0] = 0.0
 
 
 @jit
-def spread(mind: Mind) -> None:
+def spread(search: Search) -> None:
     """Make the entries of the next layer: of those that meet in a state, the best.
 
     A state is opened once in a round, where it is met first.
     """
-    at, tree, home = mind.at[0], mind.tree, mind.homes.home
+    at, tree, home = search.at[0], search.tree, search.homes.home
     start = at.entries
     weight = at.discount ** float(at.depth)
     for i in range(at.picked):
-        entry = mind.picked[i]
-        child = int(mind.first[home[mind.entry_node[entry]]])
+        entry = search.picked[i]
+        child = int(search.first[home[search.entry_node[entry]]])
         while child != NOBODY:
             if tree.pulls[child] > 0:
-                value = mind.entry_value[entry] + weight * tree.reward[child]
-                if at.entries == len(mind.entry_node):
+                value = search.entry_value[entry] + weight * tree.reward[child]
+                if at.entries == len(search.entry_node):
                     at.cut = 1
                     break
-                if is_over(mind, child):
-                    if at.best_end == BEFORE or value > mind.entry_value[at.best_end]:
+                if is_over(search, child):
+                    if at.best_end == BEFORE or value > search.entry_value[at.best_end]:
                         at.best_end = at.entries
-                        put(mind, at.entries, child, entry, value)
+                        put(search, at.entries, child, entry, value)
                         at.entries += 1
-                elif mind.seen_in[home[child]] != at.round_number:
+                elif search.seen_in[home[child]] != at.round_number:
                     state = home[child]
-                    place = int(mind.place[state])
-                    if start <= place < at.entries and home[mind.entry_node[place]] == state:
-                        if value > mind.entry_value[place]:
-                            put(mind, place, child, entry, value)
+                    place = int(search.place[state])
+                    if start <= place < at.entries and home[search.entry_node[place]] == state:
+                        if value > search.entry_value[place]:
+                            put(search, place, child, entry, value)
                     else:
-                        mind.place[state] = at.entries
-                        put(mind, at.entries, child, entry, value)
+                        search.place[state] = at.entries
+                        put(search, at.entries, child, entry, value)
                         at.entries += 1
-            child = int(mind.sibling[child])
+            child = int(search.sibling[child])
     at.layer = start
     at.depth += 1
 
 
 @inlined
-def put(mind: Mind, entry: int, node: int, before: int, value: float) -> None:
+def put(search: Search, entry: int, node: int, before: int, value: float) -> None:
     """Write an entry."""
-    mind.entry_node[entry] = node
-    mind.entry_before[entry] = before
-    mind.entry_value[entry] = value
+    search.entry_node[entry] = node
+    search.entry_before[entry] = before
+    search.entry_value[entry] = value
 
 
 @jit
-def pick(mind: Mind, calls: int) -> int:
+def pick(search: Search, calls: int) -> int:
     """Choose the states of the layer to open, and write what is missing there as a request."""
-    at, tree = mind.at[0], mind.tree
+    at, tree = search.at[0], search.tree
     at.picked = 0
     count = 0
     h = at.depth
     left = at.piece_end - calls
     if h == 0:
         times = 1 if at.wide == 1 else at.h_max
-        return open_entry(mind, 0, times, left, 0)[0]
-    rank_layer(mind)
+        return open_entry(search, 0, times, left, 0)[0]
+    rank_layer(search)
     waiting = at.entries - at.layer
-    h_max = size_of(mind)
+    h_max = size_of(search)
     most = 0
     if at.wide == 0:
         while 2 << most <= h_max:
@@ -163,60 +163,60 @@ def pick(mind: Mind, calls: int) -> int:
             needed = evaluations(PLATYPOOS, h - 1, p, before)
         left_over = 0
         for i in range(waiting):
-            entry = int(mind.ranks[i])
-            node = mind.entry_node[entry]
-            ready = tree.pulls[node] >= needed and not is_over(mind, node)
+            entry = int(search.ranks[i])
+            node = search.entry_node[entry]
+            ready = tree.pulls[node] >= needed and not is_over(search, node)
             if ready and quota > 0 and at.cut == 0:
-                count, left = open_entry(mind, entry, times, left, count)
+                count, left = open_entry(search, entry, times, left, count)
                 quota -= 1
             else:
-                mind.ranks[left_over] = entry
+                search.ranks[left_over] = entry
                 left_over += 1
         waiting = left_over
     return count
 
 
 @jit
-def rank_layer(mind: Mind) -> None:
+def rank_layer(search: Search) -> None:
     """Order the entries of the layer in ``ranks``, the best first; ties by chance."""
-    at = mind.at[0]
+    at = search.at[0]
     size = at.entries - at.layer
     for i in range(size):
-        mind.ranks[i] = at.layer + i
+        search.ranks[i] = at.layer + i
     gap = 1
     while gap < size // 3:
         gap = 3 * gap + 1
     while gap > 0:  # by Shell's method: layers are small, and nothing is allocated
         for i in range(gap, size):
-            entry = int(mind.ranks[i])
+            entry = int(search.ranks[i])
             j = i
-            while j >= gap and comes_before(mind, entry, int(mind.ranks[j - gap])):
-                mind.ranks[j] = mind.ranks[j - gap]
+            while j >= gap and comes_before(search, entry, int(search.ranks[j - gap])):
+                search.ranks[j] = search.ranks[j - gap]
                 j -= gap
-            mind.ranks[j] = entry
+            search.ranks[j] = entry
         gap //= 3
 
 
 @inlined
-def comes_before(mind: Mind, one: int, other: int) -> bool:
+def comes_before(search: Search, one: int, other: int) -> bool:
     """Whether an entry is better than another."""
-    mine, others = mind.entry_value[one], mind.entry_value[other]
+    mine, others = search.entry_value[one], search.entry_value[other]
     if mine != others:
         return mine > others  # type: ignore[no-any-return]
-    seed, home = mind.at[0].seed, mind.homes.home
-    return ticket(seed, home[mind.entry_node[one]]) > ticket(seed, home[mind.entry_node[other]])  # type: ignore[return-value]
+    seed, home = search.at[0].seed, search.homes.home
+    return ticket(seed, home[search.entry_node[one]]) > ticket(seed, home[search.entry_node[other]])  # type: ignore[return-value]
 
 
 @jit
-def open_entry(mind: Mind, entry: int, times: int, left: int, count: int) -> tuple[int, int]:
+def open_entry(search: Search, entry: int, times: int, left: int, count: int) -> tuple[int, int]:
     """Ask for so many samples of each action in a state, of those that it has not got yet."""
-    at, tree = mind.at[0], mind.tree
-    state = int(mind.homes.home[mind.entry_node[entry]])
-    cost = at.depth + 1 if mind.reset else 1
-    for action in range(len(mind.value)):
-        if not may(mind, state, action):
+    at, tree = search.at[0], search.tree
+    state = int(search.homes.home[search.entry_node[entry]])
+    cost = at.depth + 1 if search.reset else 1
+    for action in range(len(search.value)):
+        if not may(search, state, action):
             continue
-        child = child_by(mind, state, action)
+        child = child_by(search, state, action)
         have = 0 if child == NOBODY else tree.pulls[child]
         missing = times - have
         if missing <= 0:
@@ -227,32 +227,32 @@ def open_entry(mind: Mind, entry: int, times: int, left: int, count: int) -> tup
             if missing == 0:
                 break
         if child == NOBODY:
-            child = add_child(mind, state, action)
+            child = add_child(search, state, action)
         at.opened = 1
-        mind.nodes[count] = child
-        mind.repeats[count] = missing
+        search.nodes[count] = child
+        search.repeats[count] = missing
         left -= missing * cost
         count += 1
-    mind.seen_in[state] = at.round_number
-    mind.picked[at.picked] = entry
+    search.seen_in[state] = at.round_number
+    search.picked[at.picked] = entry
     at.picked += 1
     return count, left
 
 
 @jit
-def best_leaf(mind: Mind) -> bool:
+def best_leaf(search: Search) -> bool:
     """Write the best sequence of the round to ``trial``; False if there is none left.
 
     First the best of the last layer, then the best of those that end the episode.
     """
-    mind = borrowed(mind)
-    at = mind.at[0]
+    search = borrowed(search)
+    at = search.at[0]
     entry = BEFORE
     if at.layer >= 0:
         for i in range(at.layer, at.entries):
-            if is_over(mind, mind.entry_node[i]):
+            if is_over(search, search.entry_node[i]):
                 continue
-            if entry == BEFORE or mind.entry_value[i] > mind.entry_value[entry]:
+            if entry == BEFORE or search.entry_value[i] > search.entry_value[entry]:
                 entry = i
         at.layer = BEFORE
     if entry <= 0:
@@ -263,32 +263,32 @@ def best_leaf(mind: Mind) -> bool:
     before = entry
     while before > 0:
         steps += 1
-        before = mind.entry_before[before]
-    last = mind.tree.action[mind.entry_node[entry]]
-    for t in range(steps, len(mind.trial)):
-        mind.trial[t] = last
+        before = search.entry_before[before]
+    last = search.tree.action[search.entry_node[entry]]
+    for t in range(steps, len(search.trial)):
+        search.trial[t] = last
     while entry > 0:
         steps -= 1
-        if steps < len(mind.trial):
-            mind.trial[steps] = mind.tree.action[mind.entry_node[entry]]
-        entry = mind.entry_before[entry]
+        if steps < len(search.trial):
+            search.trial[steps] = search.tree.action[search.entry_node[entry]]
+        entry = search.entry_before[entry]
     return True
 
 
 @jit
-def end_round(mind: Mind) -> None:
+def end_round(search: Search) -> None:
     """A round that was not cut short is followed by a larger one.
 
     It is larger by a quarter, or twice as large if all of it was known. If there was nothing to
     ask for, and it was cut short or looked at all states, none will find more.
     """
-    at, size = mind.at[0], mind.tree.size[0]
-    if at.opened == 0 and (at.cut == 1 or size_of(mind) > size * DEEPER * len(mind.trial)):
+    at, size = search.at[0], search.tree.size[0]
+    if at.opened == 0 and (at.cut == 1 or size_of(search) > size * DEEPER * len(search.trial)):
         at.stuck = 1
         if at.wide == 1:
             at.seen = size
     elif at.cut == 0:
-        larger = size_of(mind)
+        larger = size_of(search)
         larger += max(1, int(GROWTH * larger)) if at.opened == 1 else larger
         if at.wide == 1:
             at.h_wide = larger

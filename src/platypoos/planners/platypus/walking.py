@@ -19,103 +19,103 @@ from platypoos.planners.platypus.knowledge import (
     random_action,
     value_of,
 )
-from platypoos.planners.platypus.mind import BEFORE, NOBODY, SEQUENCES, TREE, Mind
+from platypoos.planners.platypus.state import BEFORE, NOBODY, SEQUENCES, TREE, Search
 
 
 @part
-def follow(sim: Any, mind: Mind) -> bool:
+def follow(sim: Any, search: Search) -> bool:
     """Walk along ``trial``, and weigh it. False if time is up, or if a compiled model failed."""
-    return walk_on(sim, mind, begin_walk(mind, calls_made(sim)))
+    return walk_on(sim, search, begin_walk(search, calls_made(sim)))
 
 
 @part
-def walk_on(sim: Any, mind: Mind, t: int) -> bool:
+def walk_on(sim: Any, search: Search, t: int) -> bool:
     """Go on with a walk whose first steps are laid, and weigh it."""
-    if mind.reset:
-        got = play_whole(sim, mind.tree, mind.path[:t], mind.samples)
+    if search.reset:
+        got = play_whole(sim, search.tree, search.path[:t], search.samples)
         if got < 0:
             return False
-        end_walk(mind, got, t)
+        end_walk(search, got, t)
         if is_late(sim):
             return False
     else:
         while t >= 0:
-            t = extend(sim, mind, t)
+            t = extend(sim, search, t)
             if t < 0 or is_late(sim):
                 return False
-            t = lay(mind, t, calls_made(sim))
-    weigh(mind)
+            t = lay(search, t, calls_made(sim))
+    weigh(search)
     return True
 
 
 @jit
-def begin_walk(mind: Mind, calls: int) -> int:
+def begin_walk(search: Search, calls: int) -> int:
     """Lay the known steps; by RESET all steps, as nodes to be played."""
-    mind = borrowed(mind)
-    at = mind.at[0]
-    at.known = mind.tree.size[0]
+    search = borrowed(search)
+    at = search.at[0]
+    at.known = search.tree.size[0]
     at.whole = at.ended = at.steps = 0
-    if not mind.reset:
-        return lay(mind, 0, calls)
+    if not search.reset:
+        return lay(search, 0, calls)
     state = int(at.root)
-    length = min(len(mind.trial), at.limit - calls)
+    length = min(len(search.trial), at.limit - calls)
     for t in range(length):
-        if is_over(mind, state):
+        if is_over(search, state):
             return t
-        if not may(mind, state, mind.trial[t]):
-            mind.trial[t] = random_action(mind, state)
-        child = child_by(mind, state, mind.trial[t])
+        if not may(search, state, search.trial[t]):
+            search.trial[t] = random_action(search, state)
+        child = child_by(search, state, search.trial[t])
         if child == NOBODY:
-            child = add_child(mind, state, mind.trial[t])
-        mind.path[t] = state = child
+            child = add_child(search, state, search.trial[t])
+        search.path[t] = state = child
     return length  # type: ignore[no-any-return]
 
 
 @jit
-def end_walk(mind: Mind, got: int, steps: int) -> None:
+def end_walk(search: Search, got: int, steps: int) -> None:
     """By RESET: take back the nodes that were made behind the end of the episode."""
-    mind = borrowed(mind)
-    at, tree = mind.at[0], mind.tree
+    search = borrowed(search)
+    at, tree = search.at[0], search.tree
     if got < steps:
-        tree.size[0] = mind.path[got]
-        end = mind.path[got - 1] if got > 0 else at.root
-        mind.first[end] = mind.sibling[mind.path[got]]
-        mind.tried[end] -= 1
+        tree.size[0] = search.path[got]
+        end = search.path[got - 1] if got > 0 else at.root
+        search.first[end] = search.sibling[search.path[got]]
+        search.tried[end] -= 1
     for t in range(got):
-        mind.trial[t] = tree.action[mind.path[t]]
+        search.trial[t] = tree.action[search.path[t]]
     at.steps = got
-    at.ended = got > 0 and is_over(mind, int(mind.path[got - 1]))
-    at.whole = at.ended == 1 or got == len(mind.trial)
+    at.ended = got > 0 and is_over(search, int(search.path[got - 1]))
+    at.whole = at.ended == 1 or got == len(search.trial)
 
 
 @jit
-def lay(mind: Mind, t: int, calls: int) -> int:
+def lay(search: Search, t: int, calls: int) -> int:
     """Go on along the known steps of ``trial``. Returns where an unknown one comes, or −1.
 
     Actions that are not legal are replaced by random ones. −1 if there is no such step, or if
     there are no calls for it.
     """
-    mind = borrowed(mind)
-    at = mind.at[0]
-    node = int(mind.path[t - 1]) if t > 0 else int(at.root)
-    state = int(mind.homes.home[node])
-    length = len(mind.trial)
+    search = borrowed(search)
+    at = search.at[0]
+    node = int(search.path[t - 1]) if t > 0 else int(at.root)
+    state = int(search.homes.home[node])
+    length = len(search.trial)
     while t < length:
-        if t > 0 and is_over(mind, node):
+        if t > 0 and is_over(search, node):
             at.ended = 1
             break
-        action = mind.trial[t]
-        if not may(mind, state, action):
-            action = random_action(mind, state)
-            mind.trial[t] = action
-        child = child_by(mind, state, action)
+        action = search.trial[t]
+        if not may(search, state, action):
+            action = random_action(search, state)
+            search.trial[t] = action
+        child = child_by(search, state, action)
         if child == NOBODY:
             at.steps, at.here = t, state
             return t if calls < at.limit else -1
-        mind.path[t] = node = child
-        state = int(mind.homes.home[child])
+        search.path[t] = node = child
+        state = int(search.homes.home[child])
         t += 1
-    if t == length and is_over(mind, node):
+    if t == length and is_over(search, node):
         at.ended = 1
     at.steps = t
     at.whole = 1
@@ -123,66 +123,66 @@ def lay(mind: Mind, t: int, calls: int) -> int:
 
 
 @jit
-def weigh(mind: Mind) -> None:
+def weigh(search: Search) -> None:
     """Compare a sequence that was walked with the best one that begins alike, and keep one.
 
     Of equal ones the one with the better outlook is kept, then the new one, unless it ends the
     episode and the other does not, or earlier. One that was cut short is not kept. A new one leads
     if no other is better: where all are equal, the search drifts on.
     """
-    mind = borrowed(mind)
-    at = mind.at[0]
-    at.idle = at.idle + 1 if mind.tree.size[0] == at.known else 0
+    search = borrowed(search)
+    at = search.at[0]
+    at.idle = at.idle + 1 if search.tree.size[0] == at.known else 0
     steps = at.steps
     if steps == 0 or at.whole == 0:
         return
-    first = int(mind.trial[0])
-    rival = mind.value[first]
-    value = value_of(mind, mind.trial, steps)
+    first = int(search.trial[0])
+    rival = search.value[first]
+    value = value_of(search, search.trial, steps)
     if rival > -np.inf:
-        rival = value_of(mind, mind.sequences[first], mind.steps[first])
-        mind.value[first] = rival
+        rival = value_of(search, search.sequences[first], search.steps[first])
+        search.value[first] = rival
         if value < rival:
             return
         if value == rival:
-            rest = outlook(mind, mind.sequences[first], mind.steps[first])
-            mind.outlook[first] = rest
-            if outlook(mind, mind.trial, steps) < rest:
+            rest = outlook(search, search.sequences[first], search.steps[first])
+            search.outlook[first] = rest
+            if outlook(search, search.trial, steps) < rest:
                 return
-            if at.ended == 1 and steps < mind.steps[first]:
+            if at.ended == 1 and steps < search.steps[first]:
                 return
-    if at.leader != BEFORE and value > mind.value[at.leader]:
+    if at.leader != BEFORE and value > search.value[at.leader]:
         if at.phase == TREE:
             at.tree_wins += 1
         elif at.phase == SEQUENCES:
             at.sequence_wins += 1
-    mind.value[first] = value
-    mind.outlook[first] = outlook(mind, mind.trial, steps)
-    for t in range(len(mind.trial)):
-        mind.sequences[first, t] = mind.trial[t]
-    mind.steps[first] = steps
-    lead(mind)
-    if value == mind.value[at.leader] and mind.outlook[first] == mind.outlook[at.leader]:
+    search.value[first] = value
+    search.outlook[first] = outlook(search, search.trial, steps)
+    for t in range(len(search.trial)):
+        search.sequences[first, t] = search.trial[t]
+    search.steps[first] = steps
+    lead(search)
+    if value == search.value[at.leader] and search.outlook[first] == search.outlook[at.leader]:
         at.leader = first
 
 
 @jit
-def lead(mind: Mind) -> None:
+def lead(search: Search) -> None:
     """Find the best candidate."""
-    at = mind.at[0]
+    at = search.at[0]
     at.leader = BEFORE
-    for action in range(len(mind.value)):
-        if mind.value[action] > -np.inf and (
-            at.leader == BEFORE or is_better(mind, action, int(at.leader))
+    for action in range(len(search.value)):
+        if search.value[action] > -np.inf and (
+            at.leader == BEFORE or is_better(search, action, int(at.leader))
         ):
             at.leader = action
 
 
 @inlined
-def is_better(mind: Mind, one: int, other: int) -> bool:
+def is_better(search: Search, one: int, other: int) -> bool:
     """Whether a candidate is better than another; of equal ones, by the outlook, then by chance."""
-    if mind.value[one] != mind.value[other]:
-        return mind.value[one] > mind.value[other]  # type: ignore[no-any-return]
-    if mind.outlook[one] != mind.outlook[other]:
-        return mind.outlook[one] > mind.outlook[other]  # type: ignore[no-any-return]
-    return ticket(mind.at[0].seed, one) > ticket(mind.at[0].seed, other)  # type: ignore[return-value]
+    if search.value[one] != search.value[other]:
+        return search.value[one] > search.value[other]  # type: ignore[no-any-return]
+    if search.outlook[one] != search.outlook[other]:
+        return search.outlook[one] > search.outlook[other]  # type: ignore[no-any-return]
+    return ticket(search.at[0].seed, one) > ticket(search.at[0].seed, other)  # type: ignore[return-value]

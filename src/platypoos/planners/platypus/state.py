@@ -97,7 +97,7 @@ STANDING = np.dtype(
 )
 
 
-class Mind(NamedTuple):
+class Search(NamedTuple):
     """All of it. A node of the tree is a state and an action that was tried there.
 
     A state is named after its home, the first node that led to it; its children are the actions

@@ -16,17 +16,17 @@ from platypoos.ledger.protocol import Ledger
 from platypoos.ledger.tree import ROOT, TERMINAL, Tree, copy_nodes, make_tree, set_node, set_root
 from platypoos.models.advice import NO_HORIZON
 from platypoos.models.base import Access
-from platypoos.planners.platypus.algorithm import think
+from platypoos.planners.platypus.algorithm import plan_on
 from platypoos.planners.platypus.jury import assess
 from platypoos.planners.platypus.knowledge import gather, link_children
-from platypoos.planners.platypus.mind import (
+from platypoos.planners.platypus.state import (
     BEFORE,
     NOBODY,
     PATIENCE,
     STANDING,
     START,
     Ints,
-    Mind,
+    Search,
 )
 from platypoos.planners.platypus.tuning import STAGES
 from platypoos.planners.sequence_search import SEED_SHARE
@@ -97,7 +97,7 @@ def are_ready() -> bool:
     return _link_children.is_compiled() and (waits() or WORKSHOP.open_orders == 0)
 
 
-class Thought:
+class OngoingPlan:
     """A plan that can be continued: with more calls, or from a state that it has reached."""
 
     def __init__(self, task: Task, discount: float) -> None:
@@ -109,22 +109,22 @@ class Thought:
         self.sim: Ledger = task.ledger(tree)
         if task.access is Access.RESTORE:
             self.sim.tell_apart(task.state)
-        self.mind = self._arrays(tree, fresh=True)
-        at = self.mind.at[0]
+        self.search = self._arrays(tree, fresh=True)
+        at = self.search.at[0]
         at.over_at = NO_HORIZON if task.horizon is None else task.horizon
         at.tree_wins = at.sequence_wins = at.h_max = at.h_wide = 1
-        self.mind.homes.home[ROOT] = ROOT
-        _link_children(self.mind)
+        self.search.homes.home[ROOT] = ROOT
+        _link_children(self.search)
         if task.access is Access.RESTORE:
             root = np.array([ROOT])
-            self.sim.settle(self.mind.homes, root)
+            self.sim.settle(self.search.homes, root)
         self.sim.ask_legal(np.array([ROOT]))
         self._begin(task, np.empty(0, np.int64))
 
     def go_on(self, task: Task, root: int, kept: Ints, most: int) -> None:
         """Plan again, from a state that is known, with at most so many of the nodes."""
         started = time.perf_counter()
-        old, sim = self.mind, self.sim
+        old, sim = self.search, self.sim
         nodes, parents, homes = _gather(old, root, most)
         size = len(nodes)
         old_home = old.homes.home[nodes].astype(np.int64)
@@ -135,15 +135,15 @@ class Thought:
         tree.value[:size] = old.tree.value[old_home]
         sim.keep(old_home, tree)
         self.task = task
-        self.mind = self._arrays(tree, fresh=False)
-        self.mind.homes.home[:size] = homes
-        _link_children(self.mind)
-        if not self.mind.reset:
+        self.search = self._arrays(tree, fresh=False)
+        self.search.homes.home[:size] = homes
+        _link_children(self.search)
+        if not self.search.reset:
             own = np.flatnonzero(homes == np.arange(size))
             over = (tree.flags[own] & TERMINAL != 0) | (tree.depth[own] >= old.at[0].over_at)
             goes_on = own[~over | (own == ROOT)]  # an end is a state of its own
-            sim.settle_again(self.mind.homes, old_home, goes_on)
-        now, before = self.mind.at[0], old.at[0]
+            sim.settle_again(self.search.homes, old_home, goes_on)
+        now, before = self.search.at[0], old.at[0]
         for name in CARRIED:
             now[name] = before[name]
         now.h_max, now.h_wide = max(1, before.h_max // 2), max(1, before.h_wide // 2)
@@ -151,7 +151,7 @@ class Thought:
         self._begin(task, kept)
         self.seconds_per_node = (time.perf_counter() - started) / max(size, 1000)
 
-    def _arrays(self, tree: Tree, *, fresh: bool) -> Mind:
+    def _arrays(self, tree: Tree, *, fresh: bool) -> Search:
         """Room for as many nodes as the tree has, and for a plan."""
         task, nodes = self.task, len(tree.parent)
         actions = task.num_actions
@@ -160,7 +160,7 @@ class Thought:
         request = max(self._stage(task.budget), actions * length) + 2 * actions
         links = np.empty((6, nodes), np.int32)
         timed = tree.depth if task.horizon is not None else None
-        mind = Mind(
+        search = Search(
             tree=tree,
             homes=self.sim.make_homes(nodes, timed),
             first=links[0],
@@ -193,16 +193,16 @@ class Thought:
             pulls=np.zeros(request, np.int64),
             reset=task.access is Access.RESET,
         )
-        return handle(mind)
+        return handle(search)
 
     def _stage(self, budget: int) -> int:
         return max(2 * self.task.num_actions, budget // STAGES)
 
     def _begin(self, task: Task, kept: Ints) -> None:
         """Stand at the start; ``kept`` is a sequence to try first, or empty."""
-        mind, sim = self.mind, self.sim
-        length = len(mind.trial)
-        at = mind.at[0]
+        search, sim = self.search, self.sim
+        length = len(search.trial)
+        at = search.at[0]
         at.phase = START
         at.discount = self.discount
         at.seed = task.tie_seed()
@@ -213,23 +213,23 @@ class Thought:
         at.depth = at.leader = at.last_leader = BEFORE
         at.hasty = task.deadline is not None and not are_ready()
         if len(kept):
-            mind.trial[:] = kept[np.minimum(np.arange(length), len(kept) - 1)]
+            search.trial[:] = kept[np.minimum(np.arange(length), len(kept) - 1)]
             at.kept = 1
-        mind.order[:] = np.argsort(task.rng.random(task.num_actions))
+        search.order[:] = np.argsort(task.rng.random(task.num_actions))
 
-    def think(self, due: Callable[[], bool], stop_when_sure: bool) -> bool:
+    def plan_on(self, due: Callable[[], bool], stop_when_sure: bool) -> bool:
         """Spend the budget; False if the clock ran out before."""
         sim = self.sim
-        self.mind.at[0].stops = stop_when_sure
+        self.search.at[0].stops = stop_when_sure
         sim.due = due
-        if not sim.is_ready(think, (self.mind,)):
-            return bool(think(sim, self.mind))
+        if not sim.is_ready(plan_on, (self.search,)):
+            return bool(plan_on(sim, self.search))
         clocked = due is not never
         stay, glance = (FIRST_STAY, GLANCE) if clocked else (LONG_STAY, LONG_GLANCE)
         while True:
             sim.pause_after(stay)
             entered = time.perf_counter()
-            if think(sim, self.mind):
+            if plan_on(sim, self.search):
                 return True
             if due():
                 return False
@@ -238,82 +238,86 @@ class Thought:
 
     def child_by(self, action: int) -> int:
         """The node of a first action, or NOBODY."""
-        mind = self.mind
-        child = int(mind.first[mind.at[0].root])
-        while child != NOBODY and mind.tree.action[child] != action:
-            child = int(mind.sibling[child])
+        search = self.search
+        child = int(search.first[search.at[0].root])
+        while child != NOBODY and search.tree.action[child] != action:
+            child = int(search.sibling[child])
         return child
 
     def time_to_go_on(self) -> float:
         """Seconds that it takes to begin another plan with all that is known."""
-        return self.seconds_per_node * self.mind.tree.num_nodes
+        return self.seconds_per_node * self.search.tree.num_nodes
 
     def settle_for_less(self) -> None:
         """Time was up before a whole sequence was known: take the best first step."""
-        mind, tree = self.mind, self.mind.tree
-        child, best = int(mind.first[mind.at[0].root]), NOBODY
+        search, tree = self.search, self.search.tree
+        child, best = int(search.first[search.at[0].root]), NOBODY
         while child != NOBODY:
             if tree.pulls[child] and (best == NOBODY or tree.reward[child] > tree.reward[best]):
                 best = child
-            child = int(mind.sibling[child])
+            child = int(search.sibling[child])
         first = int(tree.action[best])
-        mind.sequences[first] = first
-        mind.steps[first], mind.value[first] = 1, tree.reward[best]
-        mind.at[0].leader = first
+        search.sequences[first] = first
+        search.steps[first], search.value[first] = 1, tree.reward[best]
+        search.at[0].leader = first
 
     @property
     def has_tried(self) -> bool:
         """Whether there is a sample of a first action."""
-        return any(self.mind.tree.pulls[self.child_by(a)] > 0 for a in range(len(self.mind.value)))
+        return any(
+            self.search.tree.pulls[self.child_by(a)] > 0 for a in range(len(self.search.value))
+        )
 
     @property
     def can_decide(self) -> bool:
         """Whether there is a candidate."""
-        return int(self.mind.at[0].leader) != BEFORE
+        return int(self.search.at[0].leader) != BEFORE
 
     @property
     def leader(self) -> Ints:
         """The best sequence."""
-        mind = self.mind
-        return mind.sequences[mind.at[0].leader].copy()  # type: ignore[no-any-return]
+        search = self.search
+        return search.sequences[search.at[0].leader].copy()  # type: ignore[no-any-return]
 
     def decide(self) -> Decision:
         """What is known by now."""
-        mind = self.mind
-        enough, has_gap, gap, error = _assess(mind)
-        leader = int(mind.at[0].leader)
-        found = make_tree(1 + int(mind.steps.sum()))
+        search = self.search
+        enough, has_gap, gap, error = _assess(search)
+        leader = int(search.at[0].leader)
+        found = make_tree(1 + int(search.steps.sum()))
         set_root(found)
         end = ROOT
-        for first in range(len(mind.value)):
+        for first in range(len(search.value)):
             last = self._copy(first, found)
             end = last if first == leader else end
-        values = np.where(np.isfinite(mind.value), mind.value, np.nan)
+        values = np.where(np.isfinite(search.value), search.value, np.nan)
         interval = (gap - 1.96 * error, gap + 1.96 * error) if has_gap else None
-        return Decision(leader, values, found, end, interval, bool(enough), float(mind.at[0].rate))
+        return Decision(
+            leader, values, found, end, interval, bool(enough), float(search.at[0].rate)
+        )
 
     def _copy(self, first: int, found: Tree) -> int:
         """Copy the best sequence of a first action to another tree; returns its last node."""
-        mind, tree = self.mind, self.mind.tree
-        state, last = int(mind.at[0].root), ROOT
-        for t in range(int(mind.steps[first])):
-            action = int(mind.sequences[first, t])
-            child = int(mind.first[state])
+        search, tree = self.search, self.search.tree
+        state, last = int(search.at[0].root), ROOT
+        for t in range(int(search.steps[first])):
+            action = int(search.sequences[first, t])
+            child = int(search.first[state])
             while tree.action[child] != action:
-                child = int(mind.sibling[child])
+                child = int(search.sibling[child])
             new = found.num_nodes
             found.size[0] += 1
             set_node(found, new, last, action, t + 1, 0)
             found.pulls[new], found.reward[new] = tree.pulls[child], tree.reward[child]
             found.flags[new], found.value[new] = tree.flags[child], 0.0
-            state, last = int(mind.homes.home[child]), new
+            state, last = int(search.homes.home[child]), new
         return last
 
     @property
     def nbytes(self) -> int:
         """Memory that the nodes take, states included."""
-        mind = self.mind
-        used = sum(array.nbytes for array in (*mind.tree[:-1], *mind.homes[:2], mind.share))
-        links = 6 * mind.first.nbytes + mind.legal.nbytes + mind.worth.nbytes
-        entries = mind.entry_value.nbytes * 3
-        return int(used + links + entries + len(mind.first) * self.sim.state_bytes)
+        search = self.search
+        used = sum(array.nbytes for array in (*search.tree[:-1], *search.homes[:2], search.share))
+        links = 6 * search.first.nbytes + search.legal.nbytes + search.worth.nbytes
+        entries = search.entry_value.nbytes * 3
+        return int(used + links + entries + len(search.first) * self.sim.state_bytes)

@@ -1,0 +1,57 @@
+"""What the doctor says of a simulator."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, fields
+from typing import Any
+
+import numpy as np
+
+from platypoos.models.base import Access
+
+
+@dataclass(frozen=True)
+class SimulatorReport:
+    """What the doctor found. ``ok`` is False if a planner would be misled; print it."""
+
+    name: str
+    family: str
+    method: str
+    """How states are restored: native, deepcopy or replay."""
+    access: Access
+    verdict: str
+    """"safe", "safe with RESET access" or "not safe"."""
+    passed: tuple[str, ...]
+    problems: tuple[str, ...]
+    advice: tuple[str, ...]
+    """What to do."""
+    save_us: float = field(default=float("nan"))
+    """Microseconds that a save takes (median), and so on."""
+    restore_us: float = field(default=float("nan"))
+    step_us: float = field(default=float("nan"))
+
+    @property
+    def ok(self) -> bool:
+        """Whether a planner can trust the simulator, with the access stated."""
+        return not self.problems
+
+    def as_dict(self) -> dict[str, Any]:
+        """The report as plain data."""
+        data = {f.name: getattr(self, f.name) for f in fields(self)}
+        costs = {k: None if np.isnan(v) else v for k, v in data.items() if k.endswith("_us")}
+        return {**data, **costs, "access": self.access.value, "ok": self.ok}
+
+    def __str__(self) -> str:
+        lines = [
+            f"{self.name}: {self.verdict}",
+            f"  family: {self.family}; restored by: {self.method}; access: {self.access.name}",
+        ]
+        if self.step_us > 0:
+            lines.append(
+                f"  cost: save {self.save_us:.1f} µs, restore {self.restore_us:.1f} µs, "
+                f"step {self.step_us:.0f} µs"
+            )
+        lines += [f"  ok: {line}" for line in self.passed]
+        lines += [f"  problem: {line}" for line in self.problems]
+        lines += [f"  do: {line}" for line in self.advice]
+        return "\n".join(lines)
