@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-EXAMPLES = Path(__file__).parent.parent / "examples"
+EXAMPLES = Path(__file__).parents[2] / "examples"
 SAYS = {
     "own_simulator": ["ready to plan with", "first action: heat", "480,000 calls"],
     "real_time": ["50 steps upright"],

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import platypoos as pp
-from platypoos.compile import fingerprint
+from platypoos.compile.cache import fingerprint
 from platypoos.planners.platypus.knowledge import solve
 
 PROBLEMS = [

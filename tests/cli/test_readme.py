@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-README = (Path(__file__).parent.parent / "README.md").read_text()
+README = (Path(__file__).parents[2] / "README.md").read_text()
 
 
 def test_every_block_runs(tmp_path, monkeypatch, capsys):
@@ -45,7 +45,7 @@ def test_every_block_runs(tmp_path, monkeypatch, capsys):
 
 
 def test_the_page_on_simulators_is_true():
-    page = (Path(__file__).parent.parent / "docs" / "simulators.md").read_text()
+    page = (Path(__file__).parents[2] / "docs" / "simulators.md").read_text()
     blocks = re.findall(r"```python\n(.*?)```", page, re.DOTALL)
     assert len(blocks) == 3
     names: dict[str, object] = {}

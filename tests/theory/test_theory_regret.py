@@ -20,8 +20,9 @@ from pathlib import Path
 import pytest
 
 import platypoos as pp
+from platypoos.cli import theory as commands
 from platypoos.cli.main import main
-from platypoos.theory import commands, studies
+from platypoos.theory import studies
 from platypoos.theory.expected import expected_exponent, expected_regret, opened_shares
 from platypoos.theory.measure import (
     Notebook,
@@ -307,7 +308,7 @@ def test_bad_commands(arguments, message, capsys):
 
 
 def test_the_page_says_the_truth():
-    page = (Path(__file__).parent.parent / "docs" / "theory.md").read_text()
+    page = (Path(__file__).parents[2] / "docs" / "theory.md").read_text()
     first, second = re.findall(r"```python\n(.*?)```", page, re.DOTALL)
     names = {}
     exec(first, names)  # noqa: S102
@@ -325,7 +326,7 @@ def test_the_page_says_the_truth():
     sure = pp.theory.bound(h, planner="sequool", budget=10_000)
     assert f"{sure.bound:.0e}: without noise, ν·ρ^{sure.guaranteed_depth + 1}" in second
     for picture in re.findall(r"\]\((results/theory/.*?)\)", page):
-        assert (Path(__file__).parent.parent / "docs" / picture).exists()
+        assert (Path(__file__).parents[2] / "docs" / picture).exists()
 
 
 def test_workers_change_no_point(tmp_path, monkeypatch):

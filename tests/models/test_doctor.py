@@ -27,7 +27,7 @@ from environments import (
 from gymnasium import wrappers
 
 import platypoos as pp
-from platypoos.models import registry
+from platypoos.models.gymnasium import registry
 
 
 @pytest.fixture(autouse=True)
