@@ -1,13 +1,12 @@
 """Is the promise kept? Measured simple regret against the theory, and the command that shows it.
 
 Regrets are the largest mean over all depths of the secret of problems made to order. Seeds are
-0, 1, …; nothing here is random from run to run. `platypoos theory --reproduce` measures more.
+0, 1, …; nothing here is random from run to run. `benchmarks/theory_results.py` measures more.
 """
 
 from __future__ import annotations
 
 import itertools
-import json
 import math
 import re
 import signal
@@ -18,22 +17,20 @@ from multiprocessing import active_children
 from pathlib import Path
 
 import pytest
+import theory_results
+import theory_studies as studies
+from theory_rows import Row, report, rows
+from theory_studies import Study, decades, olop
 
 import platypoos as pp
-from platypoos.cli import theory as commands
-from platypoos.cli.main import main
-from platypoos.theory import studies
 from platypoos.theory.expected import expected_exponent, expected_regret, opened_shares
 from platypoos.theory.measure import (
     Notebook,
-    Point,
     mean_regret,
     slope,
     worst_regret,
     worst_regret_in_one_run,
 )
-from platypoos.theory.rows import Row, report, rows
-from platypoos.theory.studies import Study, decades, olop
 
 CHAIN = pp.problems.MadeToOrder(kappa=1.0, rho=0.8, discount=0.8)
 WIDE = pp.problems.MadeToOrder(kappa=2.0, rho=0.5, discount=0.9, num_actions=3)
@@ -237,76 +234,6 @@ def test_a_horizon_changes_no_regret():
     assert abs(first.regret - second.regret) <= 4 * math.hypot(first.error, second.error)
 
 
-def test_the_command(capsys, tmp_path):
-    assert main(["theory", "made-to-order:kappa=2,num_actions=3,rho=0.6", "--discount", "0.8",
-                 "--noise", "0.5", "--depth", "30"]) == 0  # fmt: skip
-    out = capsys.readouterr().out
-    for part in ("ν = 1, ρ = 0.6", "κ^u = 2.000 [", "N^u_h: 1 3 6 12", "γ²κ^u = 1.28 > 1",
-                 "with 10,000 calls (n = 3,333)", "high noise", "(n/b²)^−0.403",
-                 "sequool: the theorems on sequool are for rewards without noise",
-                 "olop: the rate of olop is for rho = discount"):  # fmt: skip
-        assert part in out
-    assert main(["theory", "garnet:num_states=6,seed=2", "--discount", "0.5", "--json"]) == 0
-    result = json.loads(capsys.readouterr().out)
-    h = pp.theory.hardness(pp.problems.Garnet(6, seed=2), 0.5)
-    assert result["hardness"]["kappa_u"] == h.kappa_u
-    assert [row["planner"] for row in result["bounds"]] == list(commands.PLANNERS)
-    assert result["bounds"][0]["bound"] == pp.theory.bound(h, budget=10_000).bound
-    assert main(["theory", "switch-chain"]) == 0
-    assert "all sequences are near-optimal at this depth" in capsys.readouterr().out
-
-
-def test_the_figure(capsys, tmp_path):
-    file = tmp_path / "new" / "regret.png"
-    order = ["theory", "made-to-order:kappa=1,rho=0.8", "--discount", "0.8", "--budget", "1000",
-             "--runs", "3"]  # fmt: skip
-    assert main([*order, "--figure", str(file)]) == 0
-    assert file.read_bytes().startswith(b"\x89PNG")
-    assert str(file) in capsys.readouterr().err
-    assert main([*order, "--noise", "1", "--quiet", "--figure", str(file.with_suffix(".svg"))]) == 0
-    picture = file.with_suffix(".svg").read_text()
-    assert "<svg" in picture
-    capsys.readouterr()
-    assert main([*order, "--figure", str(file.with_suffix(".pig"))]) == 2
-    assert "regret.pig" in capsys.readouterr().err
-
-
-def test_an_interrupted_figure_shows_what_is_done(capsys, tmp_path, monkeypatch):
-    def interrupted(problem, planner, budget, runs, access):
-        if budget > 300:
-            raise KeyboardInterrupt
-        return Point(budget, 0.1, 0.01, runs, 3)
-
-    monkeypatch.setattr(commands, "mean_regret", interrupted)
-    file = tmp_path / "regret.png"
-    assert main(["theory", "garnet", "--discount", "0.5", "--figure", str(file), "--quiet"]) == 130
-    assert "interrupted; the figure shows what is done" in capsys.readouterr().err
-    assert file.exists()
-
-
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        ([], "name a PROBLEM, such as garnet, or pass --reproduce"),
-        (["garnt"], "unknown problem 'garnt'; did you mean 'garnet'?"),
-        (["gymnasium:env=CartPole-v1"], "unknown problem 'gymnasium'"),
-        (["garnet:noise=1"], "pass the noise as --noise"),
-        (["garnet", "--rho", "0.99"], "rho must be at most the discount 0.95, got 0.99"),
-        (["garnet", "--noise", "-1"], "noise must be at least 0, got -1.0"),
-        (["garnet", "--budget", "1"], "budget 1 is below the number of actions 2"),
-        (["garnet", "--depth", "1"], "depth must be at least 2"),
-        (["garnet", "--budget", "90", "--figure", "x.png"], "a figure needs --budget above 100"),
-        (["garnet", "--reproduce"], "--reproduce has its own problems"),
-        (["--reproduce", "--workers", "0"], "workers must be a whole number of at least 1, got 0"),
-        (["made-to-order:kappa=9"], "kappa must be at most num_actions = 2, got 9"),
-    ],
-)
-def test_bad_commands(arguments, message, capsys):
-    assert main(["theory", *arguments]) == 2
-    captured = capsys.readouterr()
-    assert message in captured.err
-
-
 def test_the_page_says_the_truth():
     page = (Path(__file__).parents[2] / "docs" / "theory.md").read_text()
     first, second = re.findall(r"```python\n(.*?)```", page, re.DOTALL)
@@ -378,8 +305,7 @@ def test_the_results_are_made_by_one_command(capsys, tmp_path, monkeypatch):
     small.append(replace(sweep, budgets=[1_000], noises=(1.0, 0.3, 0.1), runs=(4, 4)))
     assert len(small) == 6
     monkeypatch.setattr(studies, "studies", lambda: small)
-    monkeypatch.setattr("platypoos.theory.rows.studies", lambda: small)
-    monkeypatch.setattr("platypoos.theory.rows.LARGER", decades(3, 5, 1))
+    monkeypatch.setattr("theory_rows.LARGER", decades(3, 5, 1))
     measured = []
     measure = Study.measure
 
@@ -391,11 +317,11 @@ def test_the_results_are_made_by_one_command(capsys, tmp_path, monkeypatch):
         return measure(self, budget)
 
     monkeypatch.setattr(Study, "measure", counted)
-    arguments = ["theory", "--reproduce", "--quiet", "--workers", "1", "--out", str(tmp_path)]
-    assert main(arguments) == 130
+    arguments = ["--quiet", "--workers", "1", "--out", str(tmp_path)]
+    assert theory_results.main(arguments) == 130
     assert "what is done is kept" in capsys.readouterr().err
     assert len((tmp_path / "points.jsonl").read_text().splitlines()) == 7
-    assert main(arguments) == 0
+    assert theory_results.main(arguments) == 0
     done = [item for item in measured if item]
     assert len(done) == len(set(done)) == 3 * len(small)  # nothing twice
     page = (tmp_path / "README.md").read_text()

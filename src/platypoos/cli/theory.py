@@ -7,12 +7,10 @@ import dataclasses
 import inspect
 import json
 import math
-import os
 import sys
 from pathlib import Path
 from typing import Any
 
-from platypoos.checks import check_count
 from platypoos.cli.options import whole
 from platypoos.errors import InvalidArgument
 from platypoos.experiments.own import choice_of
@@ -32,7 +30,6 @@ examples:
   platypoos theory made-to-order:kappa=2,num_actions=3,rho=0.8 --discount 0.9 --budget 100000
   platypoos theory made-to-order:kappa=1,rho=0.9 --discount 0.9 --noise 0.5 --figure regret.png
   platypoos theory grid --discount 0.9 --rho 0.9 --access reset --json
-  platypoos theory --reproduce       the table "promised and measured" and its figures
 
 PROBLEM is one of switch-chain, garnet, grid, battery, made-to-order, with its parameters. On
 made-to-order without a depth, the regret is measured for all depths of the secret, and the worst
@@ -50,7 +47,7 @@ def add_theory_command(commands: Any) -> None:
         epilog=EXAMPLES,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    one.add_argument("problem", nargs="?", metavar="PROBLEM", help="NAME[:KEY=VALUE,…]")
+    one.add_argument("problem", metavar="PROBLEM", help="NAME[:KEY=VALUE,…]")
     one.add_argument("--discount", type=float, default=0.95, help="in (0, 1) (%(default)s)")
     one.add_argument("--noise", type=float, default=0.0, help="half-width of the noise (0)")
     one.add_argument("--budget", type=whole, default=10_000, help="calls (%(default)s)")
@@ -65,25 +62,10 @@ def add_theory_command(commands: Any) -> None:
     )  # fmt: skip
     one.add_argument("--runs", type=int, default=40, help="runs for each point (%(default)s)")
     one.add_argument("--quiet", action="store_true", help="no progress bar")
-    one.add_argument("--reproduce", action="store_true", help="measure all of docs/results/theory")
-    one.add_argument(
-        "--out", type=Path, default=Path("docs/results/theory"),
-        help="directory of --reproduce (%(default)s)",
-    )  # fmt: skip
-    one.add_argument(
-        "--workers", type=int, default=os.cpu_count() or 1,
-        help="processes of --reproduce (all cores)",
-    )  # fmt: skip
     one.set_defaults(run=_theory)
 
 
 def _theory(args: argparse.Namespace) -> int:
-    if args.reproduce:
-        if args.problem is not None:
-            raise InvalidArgument("--reproduce has its own problems; leave out PROBLEM")
-        return reproduce(args.out, workers=args.workers, quiet=args.quiet)
-    if args.problem is None:
-        raise InvalidArgument("name a PROBLEM, such as garnet, or pass --reproduce")
     choice = choice_of(args.problem)
     problem = _problem(choice, args)
     rho = args.rho
@@ -209,29 +191,4 @@ def _figure(choice: Choice, problem: Any, h: Hardness, args: argparse.Namespace)
         status = 130
     title = f"{choice.title}, γ = {h.discount:g}, b = {args.noise:g}"
     print(predicted_and_measured(args.figure, title, points, promises), file=sys.stderr)
-    return status
-
-
-def reproduce(out: Path, *, workers: int = 1, quiet: bool = False) -> int:
-    """Measure what is missing of docs/results/theory; write its figures and tables."""
-    from platypoos.theory.figures import result_figures
-    from platypoos.theory.measure import Notebook
-    from platypoos.theory.rows import report, rows
-    from platypoos.theory.studies import measure_all
-
-    status = 0
-    try:
-        measure_all(out, workers=check_count("workers", workers), quiet=quiet)
-    except KeyboardInterrupt:
-        print(
-            "platypoos: interrupted; what is done is kept, run the same command to go on",
-            file=sys.stderr,
-        )
-        status = 130
-    found = rows(Notebook(out / "points.jsonl"))
-    page = out / "README.md"
-    page.parent.mkdir(parents=True, exist_ok=True)
-    page.write_text(report(found), encoding="utf-8")
-    for path in [*result_figures(out, found), page]:
-        print(path)
     return status

@@ -18,9 +18,9 @@ from platypoos.plan import Plan
 from platypoos.planners.olop import Floats, episodes_of
 from platypoos.search.base import RangePlanner, Task
 from platypoos.search.growth import (
-    NOBODY,
     Growth,
     begin,
+    best_score,
     descend,
     options,
     plan_by_plays,
@@ -119,11 +119,7 @@ def back_up(tree: Tree, growth: Growth, steps: int, got: int, length: int, bound
         if tree.flags[node] & TERMINAL:
             rest = 0.0
         elif t + 1 < length and growth.children[node] == options(growth, node):
-            rest = -np.inf
-            child = growth.first[node]
-            while child != NOBODY:
-                rest = max(rest, growth.score[child])
-                child = growth.sibling[child]
+            rest = best_score(growth, node)
         mean = (tree.reward[node] - low) / width
         bound = kl_upper_bound(min(1.0, max(0.0, mean)), bounds.threshold / tree.pulls[node])
         growth.score[node] = low + width * bound + bounds.gamma * rest

@@ -18,9 +18,9 @@ from platypoos.ledger.tree import TERMINAL, Tree
 from platypoos.plan import Plan
 from platypoos.search.base import RangePlanner, Task
 from platypoos.search.growth import (
-    NOBODY,
     Growth,
     begin,
+    best_score,
     descend,
     options,
     plan_by_plays,
@@ -173,11 +173,6 @@ def back_up(
         if tree.flags[node] & TERMINAL:
             rest = 0.0
         elif t + 1 < length and growth.children[node] == options(growth, node):
-            best = -np.inf
-            child = growth.first[node]
-            while child != NOBODY:
-                best = max(best, growth.score[child])
-                child = growth.sibling[child]
-            rest = min(tail, best)
+            rest = min(tail, best_score(growth, node))
         bonus = width / np.sqrt(tree.pulls[node])
         growth.score[node] = tree.reward[node] + bonus + gamma * rest

@@ -7,17 +7,16 @@ from typing import Any, ClassVar
 
 from platypoos.compile import borrowed, jit
 from platypoos.ledger.drivers import Driver
-from platypoos.ledger.requests import ask_legal, calls_made, evaluate
 from platypoos.ledger.tree import ROOT, TERMINAL, Tree, set_root
 from platypoos.models.base import Access
 from platypoos.plan import Plan
 from platypoos.search.base import RangePlanner, Task
 from platypoos.search.frontier import (
+    NOBODY,
     Frontier,
     best_node,
-    make_children,
     make_frontier,
-    open_price,
+    open_leaf,
     plan_of_node,
     push,
     replace_top,
@@ -85,18 +84,13 @@ def run(
     """Open the leaf with the largest bound, again and again; returns how many were opened."""
     tree, frontier = borrowed(tree), borrowed(frontier)
     set_root(tree)
-    frontier.nodes[0] = ROOT
     node = ROOT
     opened = 0
-    while ask_legal(sim, frontier.nodes[:1]):
-        if calls_made(sim) + open_price(tree, frontier, node, reset) > budget:
-            break
-        first = make_children(tree, frontier, node, int(tree.depth[node]), gamma)
-        made = tree.size[0] - first
-        if not evaluate(sim, tree, frontier.nodes[:made], frontier.repeats[:made]):
+    while True:
+        first = open_leaf(sim, tree, frontier, node, budget, reset, gamma)
+        if first == NOBODY:
             break
         node = replace_best(tree, frontier, first, gamma, reward_max)
-        frontier.nodes[0] = node
         opened += 1
         if tree.flags[node] & TERMINAL or tree.depth[node] >= deepest:
             break

@@ -11,7 +11,6 @@ import numpy as np
 from platypoos.checks import check_floor
 from platypoos.compile import borrowed, jit
 from platypoos.ledger.drivers import Driver
-from platypoos.ledger.requests import ask_legal, calls_made, evaluate
 from platypoos.ledger.tree import ROOT, TERMINAL, Tree, set_root
 from platypoos.models.base import Access
 from platypoos.plan import Plan
@@ -20,9 +19,8 @@ from platypoos.search.frontier import (
     NOBODY,
     Frontier,
     best_node,
-    make_children,
     make_frontier,
-    open_price,
+    open_leaf,
     plan_of_node,
     pop,
     push,
@@ -108,14 +106,8 @@ def run(
     most = -np.inf
     node = ROOT
     while node != NOBODY or sweeps == 0:
-        frontier.nodes[0] = node
-        if not ask_legal(sim, frontier.nodes[:1]):
-            break
-        if calls_made(sim) + open_price(tree, frontier, node, reset) > budget:
-            break
-        first = make_children(tree, frontier, node, h, gamma)
-        made = tree.size[0] - first
-        if not evaluate(sim, tree, frontier.nodes[:made], frontier.repeats[:made]):
+        first = open_leaf(sim, tree, frontier, node, budget, reset, gamma)
+        if first == NOBODY:
             break
         floor = push_leaves(tree, frontier, first, h, floor)
         deepest = max(deepest, h + 1)

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from platypoos.compile import borrowed, inlined, jit, jitable
+from platypoos.compile import borrowed, inlined, jit, jitable, part
 from platypoos.discounting import spans
 from platypoos.ledger.protocol import Ledger
+from platypoos.ledger.requests import ask_legal, calls_made, evaluate
 from platypoos.ledger.tree import NODE_BITS, OPENED, TERMINAL, Tree, set_node, ticket
 from platypoos.models.advice import count_legal, is_legal
 from platypoos.plan import Plan
@@ -246,6 +247,26 @@ def plan_of_node(
         reward_floor=0.0 if valued else floor,
         worth=frontier.worth[: tree.num_nodes].copy() if valued else None,
     )
+
+
+@part
+def open_leaf(
+    sim: Any, tree: Tree, frontier: Frontier, node: int, budget: int, reset: bool, gamma: float
+) -> int:
+    """Make the children of a node and evaluate each of them once; returns the first of them.
+
+    NOBODY if calls do not suffice, or if a compiled model failed.
+    """
+    frontier.nodes[0] = node
+    if not ask_legal(sim, frontier.nodes[:1]):
+        return NOBODY
+    if calls_made(sim) + open_price(tree, frontier, node, reset) > budget:
+        return NOBODY
+    first = make_children(tree, frontier, node, int(tree.depth[node]), gamma)
+    made = tree.size[0] - first
+    if not evaluate(sim, tree, frontier.nodes[:made], frontier.repeats[:made]):
+        return NOBODY
+    return first
 
 
 @jitable

@@ -289,6 +289,17 @@ def follow_scores(tree: Tree, growth: Growth, node: int) -> int:
         node = best
 
 
+@inlined
+def best_score(growth: Growth, node: int) -> float:
+    """The largest score of the children of a node."""
+    best = -np.inf
+    child = growth.first[node]
+    while child != NOBODY:
+        best = max(best, growth.score[child])
+        child = growth.sibling[child]
+    return float(best)
+
+
 def finish(
     planner: Planner,
     task: Task,

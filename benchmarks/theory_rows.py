@@ -6,13 +6,15 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+import theory_studies
+from theory_studies import HORIZON, NOISES, Study, decades
+
 from platypoos.search.layered import LayeredPlanner
 from platypoos.theory import depths as d
 from platypoos.theory.bounds import Bound, bound
 from platypoos.theory.expected import expected_exponent
 from platypoos.theory.hardness import known_hardness
 from platypoos.theory.measure import Notebook, Point, slope
-from platypoos.theory.studies import HORIZON, NOISES, Study, decades, studies
 
 WITHIN = 0.15
 COLUMNS = ("study", "K, κ, ρ, γ, b", "N", "promised", "in N", "schedule", "in h_max", "to promise",
@@ -114,7 +116,7 @@ class Row:
 def rows(notebook: Notebook) -> list[Row]:
     """All studies that have three points or more."""
     found = []
-    for study in studies():
+    for study in theory_studies.studies():
         measured = [
             (part, notebook.points[part.key, budget])
             for part in study.parts
@@ -134,7 +136,7 @@ def report(found: list[Row]) -> str:
     lines = [
         "# The theory, promised and measured",
         "",
-        "Made by `platypoos theory --reproduce`. Every measured regret is the largest mean simple",
+        "Made by `benchmarks/theory_results.py`. Every measured regret is the largest mean simple",
         "regret over all depths of the secret of `pp.problems.MadeToOrder`, from 1 on (seeds from",
         "0). On one problem the simple regret is soon 0; a sharp rate is about all problems of a",
         "kind. *One problem* is the hardest for the smallest budget: there the regret has to fall",
