@@ -25,7 +25,7 @@ class Engine(NamedTuple):
 
     machine: int  # the address of the ``Machine``
     requests: NDArray[np.int64]  # addresses of its loops, by ``Request.number``; 0 if not compiled
-    ledger: NDArray[np.int64]  # those of the machine
+    ledger: Any  # those of the machine
     legal: NDArray[np.uint8]
     worth: NDArray[np.float64]
 

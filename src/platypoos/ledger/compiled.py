@@ -23,19 +23,12 @@ from platypoos.ledger.machine import Machine, ask_all, play_path
 from platypoos.ledger.machine_advice import (
     BAD_ADVICE,
     BAD_REWARD,
-    BUDGET,
-    CALLS,
     FINE,
-    NEVER,
     NO_LEGAL,
-    NODE,
     OVER_BUDGET,
-    PAUSE,
     RANDOM_STATE,
-    SEED,
     SPARE,
-    STATUS,
-    STEP,
+    make_account,
 )
 from platypoos.ledger.machine_requests import evaluate_all
 from platypoos.ledger.meeting import Homes, bits_of, make_homes, settle_rows
@@ -97,7 +90,7 @@ class CompiledSimulator(Ledger):
             params=model.params,
             rng=rng,
             states=states,
-            ledger=np.array((0, budget, FINE, 0, 0, NEVER, horizon, 0, 0)),
+            ledger=make_account(budget, horizon),
             last_reward=np.empty(1),
             path=np.empty(capacity, np.int64) if reset else None,
             legal_kernel=model.legal,
@@ -113,7 +106,7 @@ class CompiledSimulator(Ledger):
             self.machine = self.machine._replace(
                 **advice._asdict(), weights=np.zeros(model.num_actions)
             )
-            self.machine.ledger[SEED] = draw_seed(rng)
+            self.machine.ledger[0].seed = draw_seed(rng)
 
     @property
     def advice(self) -> Advice:  # type: ignore[override]
@@ -130,15 +123,15 @@ class CompiledSimulator(Ledger):
     @property
     def calls(self) -> int:  # type: ignore[override]
         """Calls made so far."""
-        return int(self.machine.ledger[CALLS])
+        return int(self.machine.ledger[0].calls)
 
     def allow(self, calls: int) -> None:
         """Extend the budget by so many calls."""
-        self.machine.ledger[BUDGET] += calls
+        self.machine.ledger[0].budget += calls
 
     def pause_after(self, calls: int) -> None:
         """Let planners that can stop at any time return after so many calls."""
-        self.machine.ledger[PAUSE] = self.calls + calls
+        self.machine.ledger[0].pause = self.calls + calls
 
     def put(self, node: int, state: Any) -> None:
         """Let a node have a state that was not reached by a call."""
@@ -198,7 +191,7 @@ class CompiledSimulator(Ledger):
 
         Large plans are worth waiting for the compiler, unless there is a deadline.
         """
-        if waits() or not (self.in_haste or self.machine.ledger[BUDGET] <= SMALL):
+        if waits() or not (self.in_haste or self.machine.ledger[0].budget <= SMALL):
             return still_works()
         return self._loops().is_loaded(driver, self.machine, args)
 
@@ -277,7 +270,7 @@ class CompiledSimulator(Ledger):
             raise
         except Exception as error:
             raise self._kept(explained(error, *self._place())) from error
-        if self.machine.ledger[STATUS] != FINE:
+        if self.machine.ledger[0].status != FINE:
             raise self._failure()
         return result
 
@@ -302,9 +295,9 @@ class CompiledSimulator(Ledger):
     def _place(self) -> tuple[Any, int]:
         """The state and action under evaluation."""
         tree, machine = self.tree, self.machine
-        node = int(machine.ledger[NODE])
+        node = int(machine.ledger[0].node)
         if self.access is Access.RESET:
-            t = int(machine.ledger[STEP])
+            t = int(machine.ledger[0].step)
             state = machine.states[ROOT if t == 0 else 1 + (t & 1)]
         else:
             state = machine.states[tree.parent[node]]
@@ -312,19 +305,19 @@ class CompiledSimulator(Ledger):
 
     def _failure(self) -> PlatypoosError:
         ledger = self.machine.ledger
-        if ledger[STATUS] == OVER_BUDGET:
+        if ledger[0].status == OVER_BUDGET:
             return BudgetExceeded(
-                f"a request was refused: {ledger[CALLS]} of the budget of {ledger[BUDGET]} "
+                f"a request was refused: {ledger[0].calls} of the budget of {ledger[0].budget} "
                 "are spent"
             )
-        if ledger[STATUS] == BAD_REWARD:
+        if ledger[0].status == BAD_REWARD:
             error: ModelError = bad_reward(float(self.machine.last_reward[0]), *self._place())
-        elif ledger[STATUS] == RANDOM_STATE:
-            states, node = self.machine.states, int(ledger[NODE])
+        elif ledger[0].status == RANDOM_STATE:
+            states, node = self.machine.states, int(ledger[0].node)
             error = unlike_before(*self._place(), states[node].copy(), states[-1].copy())
-        elif ledger[STATUS] == NO_LEGAL:
+        elif ledger[0].status == NO_LEGAL:
             error = no_legal_action(self._reached())
-        elif ledger[STATUS] == BAD_ADVICE:
+        elif ledger[0].status == BAD_ADVICE:
             error = ModelError(
                 "the model's value must be a finite number, and its policy's weights finite and "
                 f"of at least 0 (at state {self._reached()})",
@@ -337,9 +330,9 @@ class CompiledSimulator(Ledger):
     def _reached(self) -> Any:
         """The state that the model was asked about."""
         machine = self.machine
-        row = int(machine.ledger[NODE])
+        row = int(machine.ledger[0].node)
         if self.access is Access.RESET:
-            row = int(machine.ledger[STEP])
+            row = int(machine.ledger[0].step)
         return machine.states[row].copy()
 
     def _kept(self, error: ModelError) -> ModelError:

@@ -21,11 +21,12 @@ from platypoos.compile.handles import store
 from platypoos.compile.unsafe import address_of, entry_point
 from platypoos.compile.workshop import are_loaded
 from platypoos.ledger.machine import Machine
+from platypoos.ledger.machine_advice import make_account
 
 _NO_LEGAL = np.empty((0, 0), np.uint8)
 _NO_WORTH = np.empty(0)
 _NO_NODES = np.empty(0, np.int64)
-ENGINE = typeof(handle(Engine(0, _NO_NODES, _NO_NODES, _NO_LEGAL, _NO_WORTH)))
+ENGINE = typeof(handle(Engine(0, _NO_NODES, make_account(0, 0), _NO_LEGAL, _NO_WORTH)))
 
 
 class Loops:

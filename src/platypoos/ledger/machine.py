@@ -11,16 +11,10 @@ from platypoos.compile import borrow_row, borrowed, inlined, jit
 from platypoos.ledger.base import BARRED
 from platypoos.ledger.machine_advice import (
     BAD_REWARD,
-    BUDGET,
-    CALLS,
     FINE,
-    HORIZON,
-    NODE,
     OVER_BUDGET,
     RANDOM_END,
     RANDOM_STATE,
-    STATUS,
-    STEP,
     draw,
     has_masks,
     starts_over,
@@ -42,7 +36,7 @@ class Machine(NamedTuple):
     params: Any
     rng: np.random.Generator
     states: NDArray[Any]  # [nodes + 2, state size] one state per node, and two to work with
-    ledger: NDArray[np.int64]  # calls, budget, status, step of the walk, node, pause
+    ledger: Any  # [1] ACCOUNT
     last_reward: NDArray[np.float64]  # [1] the reward that was refused
     path: Any  # [depth] the nodes of a walk; None if states can be restored
     legal_kernel: Any  # what the model says beside its step, or None
@@ -58,20 +52,20 @@ def query(sim: Machine, tree: Tree, nodes: Nodes, repeats: Nodes) -> bool:
     """Evaluate nodes from their parents' stored states."""
     sim, tree = borrowed(sim), borrowed(tree)
     ledger = sim.ledger
-    calls = ledger[CALLS]
+    calls = ledger[0].calls
     watched = WATCHED if calls < WATCHED else 0  # compare where repeated steps lead
     spare = borrow_row(sim.states, len(sim.states) - 1)
     for i in range(len(nodes)):
         count = repeats[i]
         if count == 0:
             continue
-        if calls + count > ledger[BUDGET]:
-            ledger[STATUS] = OVER_BUDGET
+        if calls + count > ledger[0].budget:
+            ledger[0].status = OVER_BUDGET
             return False
         node = np.uint64(nodes[i])  # unsigned: no need to look whether it counts from the end
         calls += count
-        ledger[CALLS] = calls  # kept up to date: the step may raise
-        ledger[NODE] = nodes[i]
+        ledger[0].calls = calls  # kept up to date: the step may raise
+        ledger[0].node = nodes[i]
         state = borrow_row(sim.states, tree.parent[node])
         action = np.int64(tree.action[node])
         pulls = tree.pulls[node]
@@ -82,9 +76,9 @@ def query(sim: Machine, tree: Tree, nodes: Nodes, repeats: Nodes) -> bool:
             if ended:
                 tree.flags[node] |= TERMINAL
             if len(sim.worth) > 0:
-                over = ended or tree.depth[node] >= ledger[HORIZON]
+                over = ended or tree.depth[node] >= ledger[0].horizon
                 sim.worth[node] = 0.0 if over else value_of(sim, node)
-                if ledger[STATUS] != FINE:
+                if ledger[0].status != FINE:
                     return False
         else:
             mean, ended = tree.reward[node], tree.flags[node] & TERMINAL != 0
@@ -94,13 +88,13 @@ def query(sim: Machine, tree: Tree, nodes: Nodes, repeats: Nodes) -> bool:
             reward, terminated = sim.kernel(state, action, sim.params, sim.rng, spare)
             drift += reward - mean
             if terminated != ended:
-                ledger[STATUS] = RANDOM_END
+                ledger[0].status = RANDOM_END
                 return False
             if calls <= watched and not same_row(sim.states, node, len(sim.states) - 1):
-                ledger[STATUS] = RANDOM_STATE
+                ledger[0].status = RANDOM_STATE
                 return False
         if not np.isfinite(mean + drift):
-            ledger[STATUS] = BAD_REWARD
+            ledger[0].status = BAD_REWARD
             sim.last_reward[0] = mean + drift
             return False
         pulls += count
@@ -160,23 +154,23 @@ def walk(sim: Machine, tree: Tree, nodes: Nodes, repeats: Nodes) -> bool:
                     action = np.int64(tree.action[prefix])
                     if has_masks(sim):
                         action = choose_again(sim, source, action, t < known)
-                        if ledger[STATUS] != FINE:
+                        if ledger[0].status != FINE:
                             return False
                         if action == BARRED:
                             tree.flags[prefix] |= ILLEGAL
                             barred = True
                             break
-                    if ledger[CALLS] + 1 > ledger[BUDGET]:
-                        ledger[STATUS] = OVER_BUDGET
+                    if ledger[0].calls + 1 > ledger[0].budget:
+                        ledger[0].status = OVER_BUDGET
                         return False
-                    ledger[CALLS] += 1
-                    ledger[STEP] = t
-                    ledger[NODE] = prefix
+                    ledger[0].calls += 1
+                    ledger[0].step = t
+                    ledger[0].node = prefix
                     state = borrow_row(sim.states, source)
                     after = borrow_row(sim.states, 2 - (t & 1))
                     reward, terminated = sim.kernel(state, action, sim.params, sim.rng, after)
                     if not np.isfinite(reward):
-                        ledger[STATUS] = BAD_REWARD
+                        ledger[0].status = BAD_REWARD
                         sim.last_reward[0] = reward
                         return False
                 pulls = tree.pulls[prefix] + 1
@@ -184,12 +178,12 @@ def walk(sim: Machine, tree: Tree, nodes: Nodes, repeats: Nodes) -> bool:
                 mean = tree.reward[prefix] if pulls > 1 else reward
                 tree.reward[prefix] = mean + (reward - mean) / pulls
             endings += terminated and not barred
-            if first_time and not terminated and not barred and depth < ledger[HORIZON]:
+            if first_time and not terminated and not barred and depth < ledger[0].horizon:
                 reached = 1 + (depth & 1)
                 if has_masks(sim) and sim.legal[node, 0] == UNASKED:
                     write_mask(sim, reached, sim.legal[node])
                 worth += value_of(sim, reached)
-                if ledger[STATUS] != FINE:
+                if ledger[0].status != FINE:
                     return False
         if first_time and endings == repeats[i] and endings > 0:
             tree.flags[node] |= TERMINAL
@@ -212,7 +206,7 @@ def record(sim: Machine, tree: Tree, node: int, reward: float, ended: bool, watc
     """Write a sample of a walk into the tree; False if it is no number, or contradicts others."""
     ledger, pulls = sim.ledger, tree.pulls[node]
     if not np.isfinite(reward):
-        ledger[STATUS] = BAD_REWARD
+        ledger[0].status = BAD_REWARD
         sim.last_reward[0] = reward
     elif pulls == 0:
         if ended:
@@ -223,12 +217,12 @@ def record(sim: Machine, tree: Tree, node: int, reward: float, ended: bool, watc
             if starts_over(sim):
                 tree.flags[node] &= ~np.uint8(TERMINAL)  # it ended by chance when it was new
             else:
-                ledger[STATUS] = RANDOM_END
+                ledger[0].status = RANDOM_END
         elif watched and not same_row(sim.states, node, len(sim.states) - 1):
-            ledger[STATUS] = RANDOM_STATE
-        if ledger[STATUS] == FINE:
+            ledger[0].status = RANDOM_STATE
+        if ledger[0].status == FINE:
             tree.reward[node] += (reward - tree.reward[node]) / (pulls + 1)
-    if ledger[STATUS] != FINE:
+    if ledger[0].status != FINE:
         return False
     tree.pulls[node] = pulls + 1
     return True
@@ -260,12 +254,12 @@ def play_path(
     sim, tree = borrowed(sim), borrowed(tree)
     ledger = sim.ledger
     length = len(path)
-    if ledger[CALLS] + length - start > ledger[BUDGET]:
-        ledger[STATUS] = OVER_BUDGET
+    if ledger[0].calls + length - start > ledger[0].budget:
+        ledger[0].status = OVER_BUDGET
         return -1
     reset = starts_over(sim)
     spare = len(sim.states) - 1
-    watched = not reset and ledger[CALLS] < WATCHED
+    watched = not reset and ledger[0].calls < WATCHED
     got = length  # nodes with a sample
     rolling_out = False
     last_row = len(sim.legal) - 1
@@ -275,7 +269,7 @@ def play_path(
     over = tree.flags[reached] & TERMINAL != 0
     if has_masks(sim) and start < length and sim.legal[reached, 0] == UNASKED:
         write_mask(sim, reached, sim.legal[reached])
-        if ledger[STATUS] != FINE:
+        if ledger[0].status != FINE:
             return -1
     row = reached if has_masks(sim) else 0
     mask = sim.legal[row : row + 1 if has_masks(sim) else 0].reshape(-1)
@@ -284,13 +278,13 @@ def play_path(
         pulls = tree.pulls[node]
         here = (ROOT if t == 0 else 1 + (t & 1)) if reset else int(tree.parent[node])
         action = draw(sim, here, np.int64(tree.action[node]), mask, rolling_out)
-        if ledger[STATUS] != FINE:
+        if ledger[0].status != FINE:
             return -1
         if pulls == 0:
             tree.action[node] = action
-        ledger[CALLS] += 1
-        ledger[NODE] = node
-        ledger[STEP] = t
+        ledger[0].calls += 1
+        ledger[0].node = node
+        ledger[0].step = t
         if reset:
             source, target = (ROOT if t == 0 else 1 + (t & 1)), 2 - (t & 1)
         else:
@@ -312,7 +306,7 @@ def play_path(
             over = True
             break
         reached = target if reset else int(node)
-        if has_masks(sim) and tree.depth[node] < ledger[HORIZON]:
+        if has_masks(sim) and tree.depth[node] < ledger[0].horizon:
             if pulls == 0 or sim.legal[node, 0] == UNASKED:
                 write_mask(sim, reached, sim.legal[node])
             row = int(node)
@@ -320,11 +314,11 @@ def play_path(
                 row = last_row
                 write_mask(sim, reached, sim.legal[row])
             mask = sim.legal[row : row + 1].reshape(-1)
-            if ledger[STATUS] != FINE:
+            if ledger[0].status != FINE:
                 return -1
     rewards[length] = 0.0
-    if not over and length > 0 and tree.depth[path[length - 1]] < ledger[HORIZON]:
+    if not over and length > 0 and tree.depth[path[length - 1]] < ledger[0].horizon:
         rewards[length] = value_of(sim, reached)
-        if ledger[STATUS] != FINE:
+        if ledger[0].status != FINE:
             return -1
     return got

@@ -11,11 +11,33 @@ from numba import types
 from platypoos.compile import borrow_row, overload
 from platypoos.models.advice import pick, random_unit
 
-CALLS, BUDGET, STATUS, STEP, NODE, PAUSE, HORIZON, SEED, DRAWN = range(9)
-"""Entries of ``Machine.ledger``. SEED and the number of actions DRAWN so far give the next one."""
 FINE, OVER_BUDGET, BAD_REWARD, RANDOM_END, RANDOM_STATE, NO_LEGAL, BAD_ADVICE = range(7)
-"""Values of ``Machine.ledger[STATUS]``."""
+"""Values of ``Machine.ledger[0].status``."""
 NEVER = 1 << 62
+ACCOUNT = np.dtype(
+    [
+        ("calls", "i8"),  # made so far
+        ("budget", "i8"),
+        ("status", "i8"),  # FINE, or what went wrong…
+        ("step", "i8"),  # …at which step of a walk…
+        ("node", "i8"),  # …and at which node
+        ("pause", "i8"),  # calls after which to look at the clock
+        ("horizon", "i8"),  # the depth at which episodes are over
+        ("seed", "i8"),  # of the actions that are drawn…
+        ("drawn", "i8"),  # …and how many there were
+    ]
+)
+"""Of ``Machine.ledger``, which has one entry."""
+
+
+def make_account(budget: int, horizon: int) -> Any:
+    """No call was made yet."""
+    account = np.zeros(1, ACCOUNT).view(np.recarray)
+    account.budget, account.horizon = budget, horizon
+    account.status, account.pause = FINE, NEVER
+    return account
+
+
 SPARE = 2
 """Rows of states and masks behind those of the nodes, to work with."""
 
@@ -62,48 +84,48 @@ def _ask_for_mask(sim: Any, row: Any, mask: Any) -> Any:
         mask[action] = 1 if mask[action] else 0
         some = some or mask[action] == 1
     if not some:
-        sim.ledger[STATUS] = NO_LEGAL
-        sim.ledger[NODE] = sim.ledger[STEP] = row
+        sim.ledger[0].status = NO_LEGAL
+        sim.ledger[0].node = sim.ledger[0].step = row
     return some
 
 
 def _ask_for_value(sim: Any, row: Any) -> Any:
     value = float(sim.value_kernel(borrow_row(sim.states, row), sim.params))
     if not np.isfinite(value):
-        sim.ledger[STATUS] = BAD_ADVICE
-        sim.ledger[NODE] = sim.ledger[STEP] = row
+        sim.ledger[0].status = BAD_ADVICE
+        sim.ledger[0].node = sim.ledger[0].step = row
     return value
 
 
 def _draw_by_mask(sim: Any, row: Any, planned: Any, mask: Any, rolling_out: Any) -> Any:  # noqa: ARG001
     if mask[planned] == 1:
         return planned
-    sim.ledger[DRAWN] += 1
-    return pick(mask, random_unit(sim.ledger[SEED], sim.ledger[DRAWN]))
+    sim.ledger[0].drawn += 1
+    return pick(mask, random_unit(sim.ledger[0].seed, sim.ledger[0].drawn))
 
 
 def _draw_by_policy(sim: Any, row: Any, planned: Any, mask: Any, rolling_out: Any) -> Any:
     if not rolling_out:
         if len(mask) == 0 or mask[planned] == 1:
             return planned
-        sim.ledger[DRAWN] += 1
-        return pick(mask, random_unit(sim.ledger[SEED], sim.ledger[DRAWN]))
+        sim.ledger[0].drawn += 1
+        return pick(mask, random_unit(sim.ledger[0].seed, sim.ledger[0].drawn))
     weights = sim.weights
     weights[:] = 0.0
     sim.policy_kernel(borrow_row(sim.states, row), sim.params, weights)
     total = 0.0
     for action in range(len(weights)):
         if not (weights[action] >= 0.0 and np.isfinite(weights[action])):
-            sim.ledger[STATUS] = BAD_ADVICE
-            sim.ledger[NODE] = sim.ledger[STEP] = row
+            sim.ledger[0].status = BAD_ADVICE
+            sim.ledger[0].node = sim.ledger[0].step = row
         if len(mask) > 0 and mask[action] != 1:
             weights[action] = 0.0
         total += weights[action]
     if total == 0.0:
         for action in range(len(weights)):
             weights[action] = 1.0 if len(mask) == 0 else mask[action]
-    sim.ledger[DRAWN] += 1
-    return pick(weights, random_unit(sim.ledger[SEED], sim.ledger[DRAWN]))
+    sim.ledger[0].drawn += 1
+    return pick(weights, random_unit(sim.ledger[0].seed, sim.ledger[0].drawn))
 
 
 # Inside compiled code the kernels that a model has are known when it is compiled.

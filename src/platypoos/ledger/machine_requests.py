@@ -13,7 +13,7 @@ from numba import types
 from platypoos.compile import HandleType, handle_of, opened, overload
 from platypoos.compile.engine import is_engine, request
 from platypoos.ledger.machine import Machine, ask_all, play_path, query, walk
-from platypoos.ledger.machine_advice import CALLS, PAUSE, says, starts_over
+from platypoos.ledger.machine_advice import says, starts_over
 from platypoos.ledger.meeting import Homes, make_homes, settle, settle_rows, words_of
 from platypoos.ledger.protocol import Floats, Nodes
 from platypoos.ledger.requests import (
@@ -188,7 +188,7 @@ def _settle_compiled(sim: Any, homes: Any, nodes: Any) -> Any:  # noqa: ARG001
 @overload(is_due)
 def _is_due_compiled(sim: Any) -> Any:  # noqa: ARG001
     def implementation(sim: Any) -> Any:
-        return sim.ledger[CALLS] >= sim.ledger[PAUSE]
+        return sim.ledger[0].calls >= sim.ledger[0].pause
 
     return implementation
 
@@ -204,6 +204,6 @@ def _is_late_compiled(sim: Any) -> Any:  # noqa: ARG001
 @overload(calls_made)
 def _calls_made_compiled(sim: Any) -> Any:  # noqa: ARG001
     def implementation(sim: Any) -> Any:
-        return sim.ledger[CALLS]
+        return sim.ledger[0].calls
 
     return implementation
