@@ -19,7 +19,7 @@ def pytest_collection_modifyitems(config, items):
         access = given.get("access")
         fits = access is None or all(can_use(value, access) for value in given.values())
         (kept if fits else left_out).append(item)
-        if "browser" in item.fixturenames:
+        if "browser" in getattr(item, "fixturenames", ()):
             item.add_marker("browser")
     config.hook.pytest_deselected(items=left_out)
     items[:] = kept

@@ -346,7 +346,7 @@ class _Record:
 
 
 def with_memory(planner: Planner, memory: int | None) -> Planner:
-    """The planner, with a memory of so many bytes."""
+    """The planner, with a memory of ``memory`` bytes."""
     if memory is None:
         return planner
     if not isinstance(planner, Platypus):

@@ -11,7 +11,7 @@ Floats = NDArray[np.float64]
 
 
 def span(gamma: float, steps: int | None) -> float:
-    """Worth of a reward of 1 at each of so many steps: Σ γ^t; for ever if ``steps`` is None.
+    """Worth of a reward of 1 at each of ``steps`` steps: Σ γ^t; without end if it is None.
 
     >>> span(0.5, None), span(0.5, 2), span(1.0, 7)
     (2.0, 1.5, 7.0)

@@ -16,7 +16,7 @@ from platypoos.compile.unsafe import borrow_row, entry_point, is_on_disk
 from platypoos.compile.workshop import WORKSHOP, are_loaded, waits
 
 LOOK_AGAIN = 16
-"""After so many calls it is looked again whether there is machine code by now."""
+"""Calls after which to look again whether there is machine code by now."""
 
 
 def with_fast_kernels(function: Any, patience: float = 0.0) -> Callable[..., Any]:
@@ -39,8 +39,8 @@ def with_fast_kernels(function: Any, patience: float = 0.0) -> Callable[..., Any
 def fast(kernel: Any, patience: float = 0.0) -> Any:
     """A compiled function that is always called with the same types.
 
-    It is interpreted until its machine code is there, which is made in the background. That is
-    begun when it was interpreted for so many seconds (a small plan is made long before it would be
+    It is interpreted until its machine code is there, which is made in the background. That begins
+    after ``patience`` seconds of interpretation (a small plan ends long before it would be
     compiled), or at once if there is a deadline.
     """
     entry: Callable[..., Any] | None = None

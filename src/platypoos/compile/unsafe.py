@@ -197,7 +197,7 @@ def opened(_typing: Any, pointer: Any) -> Any:
 def by_address(result: Any, count: int, kinds: Callable[[], tuple[Any, ...]]) -> Any:
     """A call of a compiled function whose address is known at run time only: ``f(address, …)``.
 
-    Its arguments are so many, of these kinds. A tuple, or an address, is passed as a handle where
+    It has ``count`` arguments, of these kinds. A tuple, or an address, is passed as a handle where
     one is wanted. What the function raises goes through to the caller.
     """
 

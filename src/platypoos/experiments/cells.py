@@ -17,7 +17,7 @@ from platypoos.problems import Problem
 
 Row = dict[str, Any]
 KEPT = 64
-"""So many problems are kept for the next cells."""
+"""Problems that are kept for the next cells."""
 
 
 def run_cells(cells: list[Cell], makers: bytes = b"") -> list[Row]:

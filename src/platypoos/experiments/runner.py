@@ -25,13 +25,13 @@ from platypoos.models.gymnasium.snapshots import pickled
 from platypoos.progress import progress_bar
 
 CALLS_PER_CHUNK = 2_000_000
-"""Cells are sent out in chunks of about so many compiled calls: less than a second's work."""
+"""Compiled calls of a chunk of cells that is sent to a worker: less than a second of work."""
 SLOW = 100
-"""A call of a Python model counts as so many."""
+"""A call of a Python model counts as this number of compiled ones."""
 CLUSTER_SECONDS = 20
 """How long a scheduler may take to answer."""
 DEATHS = 5
-"""So many times in a row workers may die before we give up."""
+"""Times in a row that workers may die before the run gives up."""
 
 
 @dataclass(frozen=True)

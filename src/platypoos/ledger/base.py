@@ -306,7 +306,7 @@ class Simulator(Ledger):
         return make_advice(nodes, advisor.num_actions, advisor.masked, advisor.valued)
 
     def allow(self, calls: int) -> None:
-        """Extend the budget by so many calls."""
+        """Extend the budget by ``calls``."""
         self.budget += calls
 
     @abstractmethod

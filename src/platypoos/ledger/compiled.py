@@ -114,7 +114,7 @@ class CompiledSimulator(Ledger):
         return Advice(self.machine.legal, self.machine.worth)
 
     def ask_legal(self, nodes: Nodes) -> None:
-        """Ask; see :func:`platypoos.ledger.base.ask_legal`."""
+        """Ask; see ``requests.ask_legal``."""
         if len(self.machine.legal) and self.is_ready(ask, (nodes,)):
             ask(self, nodes)
         elif len(self.machine.legal):
@@ -126,11 +126,11 @@ class CompiledSimulator(Ledger):
         return int(self.machine.ledger[0].calls)
 
     def allow(self, calls: int) -> None:
-        """Extend the budget by so many calls."""
+        """Extend the budget by ``calls``."""
         self.machine.ledger[0].budget += calls
 
     def pause_after(self, calls: int) -> None:
-        """Let planners that can stop at any time return after so many calls."""
+        """Let planners that can stop at any time return after ``calls``."""
         self.machine.ledger[0].pause = self.calls + calls
 
     def put(self, node: int, state: Any) -> None:

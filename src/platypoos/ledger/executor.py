@@ -45,7 +45,7 @@ class Unit(NamedTuple):
     is_walk: bool = False
     """Whether it starts at the root (RESET)…"""
     known: int = 0
-    """…then so many of its steps have been taken before."""
+    """…and the number of its steps that have been taken before."""
 
 
 class Failure(NamedTuple):

@@ -194,7 +194,7 @@ def walk(sim: Machine, tree: Tree, nodes: Nodes, repeats: Nodes) -> bool:
 
 @jit
 def choose_again(sim: Machine, row: int, planned: Any, known: bool) -> Any:
-    """The action of a walk by RESET; see ``simulator.choose_again``."""
+    """The action of a walk by RESET; see ``base.choose_again``."""
     mask = sim.legal[len(sim.legal) - 1]
     if not write_mask(sim, row, mask) or mask[planned] == 1:
         return planned
@@ -250,7 +250,7 @@ def absorb(tree: Tree, path: Nodes, rewards: Floats, t: int) -> int:
 def play_path(
     sim: Machine, tree: Tree, path: Nodes, rewards: Floats, start: int, roll_out: bool
 ) -> int:
-    """Walk along the nodes of a path, a call each; see ``simulator.play``."""
+    """Walk along the nodes of a path, a call each; see ``requests.play``."""
     sim, tree = borrowed(sim), borrowed(tree)
     ledger = sim.ledger
     length = len(path)

@@ -1,4 +1,4 @@
-"""Machine code: how a compiled planner asks a model about its states; see ``advice.py``."""
+"""Machine code: how a compiled planner asks a model about its states; see ``models/advice.py``."""
 
 from __future__ import annotations
 

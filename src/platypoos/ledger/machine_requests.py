@@ -1,4 +1,4 @@
-"""What ``simulator.evaluate``, ``play`` and so on mean inside compiled code.
+"""What ``evaluate``, ``play`` and so on mean inside compiled code.
 
 For a planner, which knows an ``Engine``: a call by address. For a model's own loops, which know a
 ``Machine``: the loop itself. Both are handles.

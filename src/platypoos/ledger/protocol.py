@@ -65,7 +65,7 @@ class Ledger(ABC):
         return False
 
     def pause_after(self, calls: int) -> None:
-        """Let ``drive`` return after so many calls, if it runs in machine code."""
+        """Let ``drive`` return after ``calls``, if it runs in machine code."""
         del calls
 
     # States that are kept, and told apart.
@@ -97,7 +97,7 @@ class Ledger(ABC):
 
     @abstractmethod
     def make_homes(self, capacity: int, depth: NDArray[np.int32] | None) -> Homes:
-        """Homes for so many nodes. With ``depth``, states are the same at the same depth only."""
+        """Homes for all nodes. With ``depth``, states are the same at the same depth only."""
 
     @abstractmethod
     def settle(self, homes: Homes, nodes: Nodes) -> None:

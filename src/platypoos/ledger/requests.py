@@ -9,7 +9,7 @@ from platypoos.ledger.tree import Tree
 
 
 def evaluate(sim: Any, tree: Tree, nodes: Nodes, repeats: Nodes) -> bool:
-    """Evaluate the last action of each node so many times; every sample goes into the tree.
+    """Evaluate the last action of each node ``repeats`` times; all samples go into the tree.
 
     Inside compiled planners the same name means the compiled ledger
     (``machine_requests.py``). Returns False only there, when the model failed.

@@ -55,7 +55,9 @@ class Stream:
 
 
 class Streams:
-    """Random streams for a request: one for every so many calls, drawn in the order of the calls.
+    """Random streams for a request, drawn in the order of its calls.
+
+    A stream serves 64 calls, or as many as the model declares.
 
     Which stream a call uses depends on the seed and its place in the request only, not on who
     makes the call, so a request can be split among workers and give the same samples.
@@ -74,7 +76,7 @@ class Streams:
         """Units of the request that share a stream: a unit is a call, or a walk of several."""
 
     def begin(self, units: int, calls: int) -> None:
-        """Start a request of so many units."""
+        """Start a request of ``units``."""
         streams = min(units, max(-(-calls // self._calls_per_stream), self._fewest))
         self.units = -(-units // streams)
         needed = -(-units // self.units) * WORD

@@ -97,7 +97,7 @@ def make_tree(capacity: int) -> Tree:
 
 
 def grown(tree: Tree, capacity: int) -> Tree:
-    """A copy with room for so many nodes."""
+    """A copy with room for ``capacity`` nodes."""
     larger = make_tree(capacity)
     copy_nodes(tree, larger, np.arange(tree.num_nodes))
     return larger

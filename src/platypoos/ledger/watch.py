@@ -45,7 +45,7 @@ class Watch:
             self._remember(state)
 
     def compares(self, calls: int) -> bool:
-        """Whether to compare the next repeated calls, after so many calls."""
+        """Whether to compare the next repeated calls; ``calls`` were made."""
         if calls >= self._next_glance:
             self._next_glance = 2 * calls
             self._left = GLANCE

@@ -58,7 +58,7 @@ class BAIMCTS(RangePlanner):
         discount: γ, in [0, 1).
         reward_max: the largest reward, noise included.
         reward_min: the smallest one.
-        depth: of the tree; a draw of a leaf is so many calls.
+        depth: of the tree; to draw a leaf takes ``depth`` calls.
         epsilon: how good the action must be; 0 to go on until it is the best for sure.
         delta: how likely it may be that it is not.
         rule: "ugape" or "lucb".

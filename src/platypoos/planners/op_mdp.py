@@ -99,7 +99,7 @@ class Chances(NamedTuple):
     """The children of every node, and what is known of it."""
 
     first: Ints  # [capacity] children are next to each other, by action…
-    children: Ints  # [capacity] …and so many
+    children: Ints  # [capacity] …and their number
     chance: Floats  # [capacity] probability of a node, given its parent and the action
     low: Floats  # [capacity] bounds of the value from a node on
     high: Floats  # [capacity]

@@ -43,7 +43,7 @@ class SequentialHalving(Planner):
 
     Reference: T. Cazenave. Sequential halving applied to trees. IEEE TCIAIG 7(1), 2015.
 
-    Symbols: a unit of the budget is a roll-out to ``horizon``, of so many calls; N of a node is
+    Symbols: a unit of the budget is a roll-out, ``horizon`` calls; N of a node is
     ``Tree.pulls``.
 
     Deviations: the details are from memory of the literature. The value of a node whose actions

@@ -57,9 +57,9 @@ class Problem(ABC):
         return [int(action) for action in actions]
 
     def finite_values(self, state: Any, discount: float, horizon: int) -> NDArray[np.float64]:
-        """Q*(state, ·) of so many steps, exact, by backward induction; −inf if not legal.
+        """Q*(state, ·) with ``horizon`` steps to go, by backward induction; −inf if not legal.
 
-        It visits every state that can be reached in that time.
+        It is exact. It visits every state that can be reached in that time.
         """
         state = self._plain(state)
         rng = np.random.default_rng(0)  # the dynamics do not depend on it

@@ -29,7 +29,7 @@ FT06 = (
 )
 """The instance ft06 of Fisher and Thompson (1963): 6 jobs, 6 machines, shortest makespan 55."""
 EXACT_ORDERS = 100_000
-"""Values are exact where the operations that are left can be ordered in at most so many ways."""
+"""Values are exact where the operations to come can be ordered in at most this number of ways."""
 SEARCH_LIMIT = 100_000
 """States to look at for the shortest makespan: 5 s with 10 jobs on 10 machines; ft06 takes 251."""
 

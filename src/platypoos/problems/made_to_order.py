@@ -43,7 +43,7 @@ class MadeToOrder(Problem):
         num_actions: K.
         discount: γ, the discount for which ρ and ν are as asked for.
         seed: which sequence is the secret one.
-        horizon: episodes end after so many steps; None for never. All that would be left then is
+        horizon: steps after which episodes end; None for never. All that would be left then is
             worth ½νρ^horizon, and a tree that ends is much smaller than one that does not.
 
     States are (t, kind): the step, and whether the sequence so far is the secret one (2), another

@@ -23,7 +23,7 @@ LAWS = {"uniform": UNIFORM, "normal": NORMAL, "student": STUDENT, "bernoulli": B
 DEGREES = 2.5
 """Degrees of freedom of Student's noise: it has a variance, but no third moment."""
 SPREAD = math.sqrt(DEGREES / (DEGREES - 2))
-"""The standard deviation of Student's t with so many degrees."""
+"""The standard deviation of Student's t with this number of degrees of freedom."""
 
 
 class NoisyTable(Tabular):
@@ -126,7 +126,7 @@ class NoisyTable(Tabular):
         return self._solved[discount]
 
     def finite_values(self, state: Any, discount: float, horizon: int) -> NDArray[np.float64]:
-        """Q*(state, ·) of so many steps, by backward induction over all states."""
+        """Q*(state, ·) with ``horizon`` steps to go, by backward induction over all states."""
         future = np.zeros(self.num_states)
         for _ in range(horizon):
             values = self._blend(self.reward + discount * future[self.successor])

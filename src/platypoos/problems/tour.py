@@ -19,7 +19,7 @@ from platypoos.models.compiled import CompiledModel
 from platypoos.problems.base import Problem, value_of_staying
 
 EXACT_CITIES = 12
-"""Values are exact with at most so many cities still to visit: 2^12·12² steps of arithmetic."""
+"""Most cities still to visit for which values are exact: 2^12·12² steps of arithmetic."""
 WORD = 63
 """Cities in an int64 of the array and compiled forms; its last bit is the sign."""
 

@@ -70,11 +70,11 @@ class Task(NamedTuple):
     horizon: int | None = None
 
     def within_horizon(self, steps: int) -> int:
-        """So many steps, or those to the horizon if they are fewer."""
+        """``steps``, or the steps to the horizon if these are fewer."""
         return steps if self.horizon is None else min(steps, self.horizon)
 
     def begin(self, capacity: int) -> tuple[Ledger, Tree]:
-        """A ledger and a tree with room for so many nodes."""
+        """A ledger, and a tree with room for ``capacity`` nodes."""
         tree = make_tree(capacity)
         return self.ledger(tree), tree
 

@@ -49,7 +49,7 @@ class Frontier(NamedTuple):
 
 
 def make_frontier(planner: Planner, task: Task, sim: Ledger, heaps: int, capacity: int) -> Frontier:
-    """So many empty heaps for a tree of at most ``capacity`` nodes."""
+    """Empty heaps for a tree of at most ``capacity`` nodes."""
     num_actions, advice = task.num_actions, sim.advice
     # A lone heap has all the room from the start. Of several, a heap and the rooms it has left
     # behind take at most four times its entries, and eight.

@@ -47,7 +47,7 @@ class Growth(NamedTuple):
 def begin(task: Task, longest: int, kept: int = 0) -> tuple[Ledger, Tree, Growth]:
     """A ledger, a tree that consists of the root, and its growth.
 
-    Each call makes at most one node; there is room for so many ``kept`` ones beside. ``longest``
+    Each call makes at most one node; there is room for the ``kept`` ones, too. ``longest``
     is the length of the longest walk.
     """
     capacity = task.budget + 1 + kept
@@ -174,7 +174,7 @@ def best_child(growth: Growth, node: int) -> int:
 
 @jit
 def descend(tree: Tree, growth: Growth, start: int, length: int) -> int:
-    """A path of so many steps by the largest score, actions not tried yet first, then at random.
+    """A path by the largest score: actions that were never tried come first, then random ones.
 
     The first ``start`` steps are given. Returns its length: shorter if it meets a known end.
     """

@@ -18,7 +18,7 @@ from platypoos.search.growth import NOBODY, Growth
 Nodes = np.ndarray[Any, np.dtype[np.int64]]
 NOTHING = np.empty(0, np.int64)
 MOST_KEPT = 4
-"""So many times the budget of nodes are kept at most."""
+"""Most nodes that are kept, as a multiple of the budget."""
 
 
 class TreeMemory:

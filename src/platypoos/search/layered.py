@@ -132,7 +132,7 @@ def run_schedule(
 
 
 KEEP = 10_000
-"""Scratch memory of at most so many entries is kept for the next plan with the same schedule."""
+"""Scratch memory up to this number of entries is kept for the next plan with the same schedule."""
 
 
 def borrow_scratch(schedule: Schedule) -> tuple[Course, Ballot]:

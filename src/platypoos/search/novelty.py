@@ -26,7 +26,7 @@ Atoms = NDArray[np.int64]
 
 LARGEST_WIDTH = 2
 MOST_PAIRED = 2_000
-"""Features of a state whose pairs are looked at: a state of so many has two million."""
+"""Most features of a state for which pairs are looked at: 2,000 features have two million pairs."""
 EMPTY = -1
 """The key of a slot that is not used."""
 

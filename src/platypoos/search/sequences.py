@@ -40,9 +40,9 @@ NEGLIGIBLE = 0.2
 SHORTEST = 12
 """…or this long if that is more…"""
 AT_LEAST = 4
-"""…but no longer than what allows so many of them within the budget."""
+"""…but short enough that at least this number of them fit in the budget."""
 IDLE = 200
-"""After so many sequences in a row that were known already, a search is over."""
+"""A search ends after this number of sequences in a row that were known already."""
 KNOWN, ENDED = range(2)
 """Entries of ``Sequences.facts``: steps of the best sequence that were played, and whether the
 episode ends behind them."""
@@ -166,7 +166,7 @@ def end_search(planner: Planner, task: Task, search: Search) -> Plan:
 
 @jit
 def lay(tree: Tree, growth: Growth, actions: Ints, calls: int, restores: bool) -> tuple[int, int]:
-    """Write the nodes of a sequence to ``growth.path``, as far as so many calls allow.
+    """Write the nodes of a sequence to ``growth.path``, as far as ``calls`` allow.
 
     Actions that are known to be illegal are replaced by legal ones. Returns how many nodes there
     are, and how many of them, from the first on, need no call.

@@ -25,7 +25,7 @@ from platypoos.theory.hardness import known_hardness
 from platypoos.theory.measure import slope
 
 DEEPEST = 64
-"""Only so many layers are looked at: for κ > 1 what is decided is decided before."""
+"""Most layers that are looked at: for κ > 1 everything is decided before that."""
 
 
 def expected_regret(problem: MadeToOrder, planner: LayeredPlanner, budget: int) -> float:

@@ -176,7 +176,7 @@ def compare(
 
 
 def narrowed(experiment: Experiment, titles: Iterable[str], seeds: int) -> Experiment:
-    """The same with these planners and so many seeds only."""
+    """The same with these planners and this number of seeds."""
     wanted = set(titles)
     blocks = []
     for block in experiment.blocks:

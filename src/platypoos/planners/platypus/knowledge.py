@@ -248,7 +248,7 @@ def outlook(search: Search, sequence: Ints, steps: int) -> float:
 
 @inlined
 def rest_after(search: Search, node: int, steps: int) -> float:
-    """What is counted after a sequence of so many steps that ends in a node.
+    """What is counted after a sequence of ``steps`` that ends in a node.
 
     What the model says, or what is known of the state if nothing is unknown anywhere; else
     nothing: of one sequence the rest may be known and of another not.
@@ -275,7 +275,7 @@ def value_of(search: Search, sequence: Ints, steps: int) -> float:
 
 @jit
 def gather(search: Search, root: int, most: int) -> tuple[Ints, Ints, Ints]:
-    """What can be reached from a state, the nearest first, at most so many nodes.
+    """What can be reached from a state, the nearest first, at most ``most`` nodes.
 
     Returns the nodes (the root first), their parents and their homes in the new numbering.
     """

@@ -34,10 +34,10 @@ from platypoos.search.base import Task
 from platypoos.search.sequences import whole_length
 
 FIRST_STAY, LONG_STAY = 64, 20_000
-"""Compiled code is left after so many calls at first, to look at the clock or for Ctrl-C; the
-second if there is no clock."""
+"""Calls after which compiled code returns at first, to look at the clock or for Ctrl-C; the second
+is for plans without a clock."""
 GLANCE, LONG_GLANCE = 0.001, 0.1
-"""It is left about every so many seconds then."""
+"""Later it returns about once in this time, in seconds."""
 CARRIED = (
     "squares",
     "degrees",
@@ -122,7 +122,7 @@ class OngoingPlan:
         self._begin(task, np.empty(0, np.int64))
 
     def go_on(self, task: Task, root: int, kept: Ints, most: int) -> None:
-        """Plan again, from a state that is known, with at most so many of the nodes."""
+        """Plan again, from a state that is known, and keep at most ``most`` nodes."""
         started = time.perf_counter()
         old, sim = self.search, self.sim
         nodes, parents, homes = _gather(old, root, most)

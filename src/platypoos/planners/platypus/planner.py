@@ -17,8 +17,8 @@ from platypoos.planners.platypus.ongoing import OngoingPlan
 from platypoos.search.base import Planner, Task
 
 FIRST_BUDGET = 16
-"""Without a budget, the first part of a plan has so many calls for each action; later ones have
-half as many again as all before."""
+"""Without a budget: calls for each action in the first part of a plan. Each later part has half as
+many calls as all parts before it together."""
 
 
 @dataclass(frozen=True)
@@ -148,7 +148,7 @@ class Clock:
     """Tells when time is up."""
 
     def __init__(self, ongoing: OngoingPlan, task: Task, before: int) -> None:
-        self._thought, self._stop, self._before = ongoing, task.stop, before
+        self._ongoing, self._stop, self._before = ongoing, task.stop, before
         self._looked, self._counted = time.perf_counter(), before
         self._end = None if task.deadline is None else task.started + task.deadline
 
@@ -157,16 +157,16 @@ class Clock:
         return math.inf if self._end is None else self._end - time.perf_counter()
 
     def calls_in(self, seconds: float) -> int:
-        """Calls that can be made in so many seconds, by what the last ones took; 0 for ever."""
-        now, calls = time.perf_counter(), self._thought.sim.calls
+        """Calls that fit in ``seconds``, by what the last ones took; 0 if there is no end."""
+        now, calls = time.perf_counter(), self._ongoing.sim.calls
         pace = (now - self._looked) / max(1, calls - self._counted)
         self._looked, self._counted = now, calls
         return int(seconds / pace) if seconds < math.inf else 0
 
     def due(self) -> bool:
         """Whether the deadline has passed, or the caller wants to stop."""
-        if self._thought.sim.calls == self._before:
+        if self._ongoing.sim.calls == self._before:
             return False
         if self._end is not None and time.perf_counter() >= self._end:
             return True
-        return self._stop is not None and bool(self._stop(self._thought.sim.calls - self._before))
+        return self._stop is not None and bool(self._stop(self._ongoing.sim.calls - self._before))

@@ -80,7 +80,7 @@ def write_policy(search: Search, node: int, sequence: Ints) -> int:
 
 @jit
 def ranked_child(search: Search, number: int) -> int:
-    """The child of the root after so many better ones, or NOBODY."""
+    """The child of the root that has ``number`` better ones, or NOBODY."""
     at, tree, home = search.at[0], search.tree, search.homes.home
     last, last_value = NOBODY, np.inf
     for _ in range(number + 1):

@@ -19,7 +19,7 @@ BEFORE = -1
 """No entry, no layer, no leader."""
 
 PATIENCE = 5.0
-"""Around a Python model, loops that were never compiled are interpreted for so many seconds."""
+"""Seconds that loops around a Python model are interpreted before they are compiled."""
 
 START, TREE, SEQUENCES, POLICIES, LOOK, JURY, FINISHED = range(7)
 """What a plan is doing: ``phase``."""

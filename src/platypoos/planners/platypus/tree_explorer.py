@@ -209,7 +209,7 @@ def comes_before(search: Search, one: int, other: int) -> bool:
 
 @jit
 def open_entry(search: Search, entry: int, times: int, left: int, count: int) -> tuple[int, int]:
-    """Ask for so many samples of each action in a state, of those that it has not got yet."""
+    """Bring each action of a state to ``times`` samples: ask for those that are missing."""
     at, tree = search.at[0], search.tree
     state = int(search.homes.home[search.entry_node[entry]])
     cost = at.depth + 1 if search.reset else 1

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Final
 
 STAGES: Final = 16
-"""A plan explores, solves and compares in so many parts."""
+"""Parts of a plan; each one explores, solves and compares."""
 LEAST_SHARE: Final = 0.25
 """The tree explorer gets this share of all calls at least, and 1 less this at most; it follows
 success."""
@@ -22,10 +22,10 @@ JURY_SHARE: Final = 0.25
 LOOK_SHARE: Final = 0.06
 """As long as no noise was seen, this share of the calls looks for some."""
 CANDIDATES: Final = 3
-"""For so many first actions the best policy in what is known proposes a sequence."""
+"""First actions for which the best known policy proposes a sequence, in each stage."""
 IDLE: Final = 16
-"""After so many sequences in a row that were known already there is nothing new to find."""
+"""The sequence explorer stops after this number of sequences in a row that were known already."""
 DEEPER: Final = 4
-"""Rounds of the tree explorer look at most so many times as far ahead as sequences are long."""
+"""Deepest layer of the tree explorer, as a multiple of the length of sequences."""
 GROWTH: Final = 0.25
-"""A round that has learned something is followed by one that is larger by this."""
+"""A round that has learned something is followed by one that is larger by this fraction."""
