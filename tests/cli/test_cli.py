@@ -182,6 +182,7 @@ def test_help_has_examples(capsys):
         assert "examples:" in capsys.readouterr().out
 
 
+@pytest.mark.slow
 def test_demo(tmp_path, capsys):
     assert main(["demo", "--out", str(tmp_path / "new")]) == 0
     out = capsys.readouterr().out

@@ -18,6 +18,7 @@ def test_all_are_here():
     assert {path.stem for path in EXAMPLES.glob("*.py")} == set(SAYS)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("example", SAYS)
 def test_example(example, capsys):
     runpy.run_path(str(EXAMPLES / f"{example}.py"), run_name="__main__")

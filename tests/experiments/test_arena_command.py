@@ -19,6 +19,7 @@ from platypoos.experiments.own import choice_from, compare, is_own
 # The command
 
 
+@pytest.mark.slow
 def test_the_command_runs_reports_and_guards(tmp_path, capsys):
     small = ["arena", "--family", "loops", "--planner", "one-step", "uniform", "--seeds", "2",
              "--workers", "1", "--quiet", "--out", str(tmp_path / "a")]  # fmt: skip

@@ -46,6 +46,7 @@ def cluster():
     scheduler.stderr.close()
 
 
+@pytest.mark.slow
 def test_a_worker_that_is_killed_loses_nothing(cluster, tmp_path):
     address, workers = cluster
     arguments = [

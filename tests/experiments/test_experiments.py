@@ -165,6 +165,7 @@ def wait_for_rows(folder, number, process):
         time.sleep(0.01)
 
 
+@pytest.mark.slow
 def test_killed_at_ten_random_moments(tmp_path):
     # About 600 cells in small chunks; the process group is killed without warning, ten times.
     arguments = [

@@ -39,6 +39,7 @@ def rows(quick):
     return table_rows(quick)
 
 
+@pytest.mark.slow
 def test_the_papers_claims(rows):
     experiment = paper()
     assert len(experiment.blocks) == 10

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import platypoos as pp
+from platypoos.ledger.compiled import CompiledSimulator
 from platypoos.problems.job_shop import FT06
 
 SMALL_SHOP = (((0, 3), (1, 2), (2, 2)), ((2, 2), (0, 4)), ((1, 4), (2, 3)))
@@ -366,7 +367,7 @@ def test_the_three_forms_are_played_alike(problem):
 
 def test_actions_without_a_sample_are_never_kept(monkeypatch):
     # They have no state: where theirs would be, anything may be in memory.
-    simulator = pp.simulator_compiled.CompiledSimulator
+    simulator = CompiledSimulator
     usual, kept, unseen = simulator.keep, [], []
 
     def keep(self, nodes, tree):

@@ -8,6 +8,7 @@ import pytest
 import platypoos as pp
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", [pp.TrailBlazer, pp.StOP])
 @pytest.mark.parametrize("noise", [0.0, 0.2])
 @pytest.mark.parametrize(("gamma", "epsilon"), [(0.1, 0.3), (0.3, 0.5)])

@@ -40,6 +40,7 @@ def regrets(planner, problem, budget, runs):
 MISSED = pytest.mark.xfail(strict=True, reason="few calls for many actions")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("kind", "states", "actions", "noise", "budget"),
     [

@@ -30,6 +30,7 @@ def outcome(planner, model, budget, seed, access):
     return plan.actions, plan.value, plan.calls, plan.gap_interval, arrays
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", PLANNERS)
 @pytest.mark.parametrize("access", ["restore", "reset"])
 def test_interpreted_and_compiled_plans_are_the_same(kind, access, monkeypatch):
