@@ -17,8 +17,8 @@ from platypoos.planners.platypus.ongoing import OngoingPlan
 from platypoos.search.base import Planner, Task
 
 FIRST_BUDGET = 16
-"""Without a budget: calls for each action in the first part of a plan. Each later part has half as
-many calls as all parts before it together."""
+"""Without a budget: calls for each action in the first part of a plan. A later part has the calls
+that fit in half of the time that is left; without a deadline, half as many as all parts before."""
 
 
 @dataclass(frozen=True)
@@ -108,9 +108,10 @@ class Platypus(Planner):
             if left <= 0.0:
                 break
             made = ongoing.sim.calls - before
-            more = task._replace(budget=max(task.budget, made // 2, clock.calls_in(0.5 * left)))
+            more = clock.calls_in(0.5 * left) if left < math.inf else made // 2
+            part = task._replace(budget=max(task.budget, more))
             root = int(ongoing.search.at[0].root)
-            ongoing.go_on(more, root, ongoing.leader, 1 << 62)
+            ongoing.go_on(part, root, ongoing.leader, 1 << 62)
 
     def _made(self, ongoing: OngoingPlan, task: Task, before: int) -> Plan:
         if not ongoing.can_decide:
@@ -157,11 +158,11 @@ class Clock:
         return math.inf if self._end is None else self._end - time.perf_counter()
 
     def calls_in(self, seconds: float) -> int:
-        """Calls that fit in ``seconds``, by what the last ones took; 0 if there is no end."""
+        """Calls that fit in ``seconds``, by what the last ones took."""
         now, calls = time.perf_counter(), self._ongoing.sim.calls
         pace = (now - self._looked) / max(1, calls - self._counted)
         self._looked, self._counted = now, calls
-        return int(seconds / pace) if seconds < math.inf else 0
+        return int(seconds / pace)
 
     def due(self) -> bool:
         """Whether the deadline has passed, or the caller wants to stop."""
