@@ -332,7 +332,10 @@ def run_stage(mind, *, sequences):
     rate = {who: mind.wins[who] / (mind.spent[who] + mind.stage) for who in mind.spent}
     share = rate["tree"] / (rate["tree"] + rate["sequences"])
     share = max(LEAST_SHARE, min(1.0 - LEAST_SHARE, share))
-    mind.credit += share * (began - mind.stage_began) if sequences else mind.stage
+    made = began - mind.stage_began
+    if mind.squares == 0.0:  # nobody is heard: idle sequences must not end the pay
+        made = max(made, mind.stage)
+    mind.credit += share * made if sequences else mind.stage
     mind.stage_began = began
     if mind.credit >= 1.0:
         if mind.squares > 0.0:

@@ -80,7 +80,7 @@ class ArraySimulator(Simulator):
                 self.advice.worth[new[~over]] = self._values(self.states[new[~over]])
 
     def ask_legal(self, nodes: Nodes) -> None:
-        """Ask about all new states at once; see :func:`platypoos.ledger.base.ask_legal`."""
+        """Ask about all new states at once; see ``requests.ask_legal``."""
         legal = self.advice.legal
         if not len(legal):
             return

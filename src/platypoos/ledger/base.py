@@ -72,8 +72,9 @@ def choose_again(
 class Simulator(Ledger):
     """The ledger of one plan with a Python model.
 
-    Every call of the model goes through ``evaluate``. A request that could exceed the budget is
-    refused before its first call; a failing model leaves all samples taken so far in the tree.
+    Every call of the model goes through ``evaluate``, ``play`` or ``steps_from``. A request that
+    could exceed the budget is refused before its first call; a failing model leaves all samples
+    taken so far in the tree.
     """
 
     def __init__(

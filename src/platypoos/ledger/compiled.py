@@ -59,6 +59,8 @@ from platypoos.models.failures import (
 class CompiledSimulator(Ledger):
     """The ledger of one plan with a compiled model."""
 
+    steps_in_python = False
+
     def __init__(
         self,
         model: CompiledModel,

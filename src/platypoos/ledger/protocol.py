@@ -37,6 +37,8 @@ class Ledger(ABC):
     """Calls that are made at the same time."""
     calls: int
     """Calls of the model so far."""
+    steps_in_python: bool = True
+    """Whether walks take their steps in Python, by ``steps_from``."""
     advice: Advice
     """What the model said of the states: legal actions, values, policies."""
 

@@ -1,4 +1,4 @@
-"""The planners, one per file; ``layered.py`` runs every schedule."""
+"""The planners, one a file; ``search/layered.py`` runs those that are schedules."""
 
 from __future__ import annotations
 

@@ -134,7 +134,10 @@ def advance(search: Search, calls: int) -> int:
         at.alive = at.offered = 0
         at.piece_end = calls + int(HEARING_SHARE * at.stage)
     else:
-        at.credit += share_of_tree(search) * (calls - at.stage_began)
+        made = calls - at.stage_began
+        if not is_noisy(search):  # nobody is heard: idle sequences must not end the pay
+            made = max(made, at.stage)
+        at.credit += share_of_tree(search) * made
         at.stage_began = at.turn_began = calls
         at.phase = SEQUENCES
         at.idle = 0

@@ -24,7 +24,7 @@ def extend(sim: Any, search: Search, t: int) -> int:
 
     Returns the first step that was not taken; −1 only if the model failed, in compiled code.
     """
-    if hasattr(sim, "machine"):  # a compiled model's ledger, without machine code
+    if not sim.steps_in_python:  # a compiled model, without machine code
         return int(interpreted(_extend.loop)(sim, search, t))
     here, depth, first, left, steps_left = _spot(search, sim.calls)
     most = min(left, steps_left)
