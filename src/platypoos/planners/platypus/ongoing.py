@@ -157,7 +157,8 @@ class OngoingPlan:
         actions = task.num_actions
         length = length_of(task, self.discount, fresh=fresh)
         entries = max(1024, nodes // 2) + actions
-        request = max(self._stage(task.budget), actions * length) + 2 * actions
+        # A request may ask for all calls that are left. Of zeros: what is not used costs nothing.
+        request = max(task.budget, actions * length) + 2 * actions
         links = np.empty((6, nodes), np.int32)
         timed = tree.depth if task.horizon is not None else None
         search = Search(

@@ -142,7 +142,7 @@ def pick(search: Search, calls: int) -> int:
     at.picked = 0
     count = 0
     h = at.depth
-    left = at.piece_end - calls
+    left = min(at.piece_end - calls, len(search.nodes))
     if h == 0:
         times = 1 if at.wide == 1 else at.h_max
         return open_entry(search, 0, times, left, 0)[0]
