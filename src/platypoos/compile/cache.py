@@ -58,7 +58,7 @@ def jitable(function: F) -> F:
 def part(function: F) -> F:
     """A part of a driver: plain Python around a Python model, else compiled with the driver."""
     function._is_part = True  # type: ignore[attr-defined]
-    return jitable(function)
+    return register_jitable(forceinline=True)(function)  # type: ignore[no-any-return]
 
 
 def jit_uncached(function: F) -> F:

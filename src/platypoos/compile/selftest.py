@@ -11,7 +11,7 @@ import numpy as np
 from numba.core import types as nbtypes
 
 from platypoos.compile.cache import jit
-from platypoos.compile.handles import Handle, handle, handle_kind
+from platypoos.compile.handles import handle, handle_kind
 from platypoos.compile.unsafe import address_of, borrow_row, borrowed, by_address, is_on_disk
 
 
@@ -59,8 +59,8 @@ def still_works() -> bool:
         sample = make_sample()
         (function, types), _ = code()
         found = (read(sample, 1), read_by_address(address_of(function, types), sample, 1))
-        fine = found == (25.0, 25.0) and is_on_disk(function, types) in (True, False)
-        fine = fine and isinstance(sample, Handle)
+        is_on_disk(function, types)  # raises if Numba keeps its caches in another way
+        fine = found == (25.0, 25.0)
     except Exception as error:  # noqa: BLE001  whatever a new version of Numba may raise
         fine, found = False, (repr(error),)  # type: ignore[assignment]
     if not fine:

@@ -1,4 +1,4 @@
-"""All that touches private parts of Numba, each with its reason; and whether they still work.
+"""All that touches private parts of Numba, each with its reason.
 
 Numba promises nothing about these parts, so its version is bounded in ``pyproject.toml``, and
 ``selftest.py`` tries them before the first machine code is used. If they fail, plans are

@@ -18,7 +18,7 @@ from platypoos.compile.selftest import still_works
 from platypoos.compile.unsafe import HANDLE_BYTES, entry_point
 from platypoos.compile.workshop import waits
 from platypoos.errors import BudgetExceeded, InvalidArgument, ModelError, PlatypoosError
-from platypoos.ledger.drivers import Driver, Loops
+from platypoos.ledger.drivers import NO_MASKS, NO_WORTH, Driver, Loops
 from platypoos.ledger.machine import Machine, ask_all, play_path
 from platypoos.ledger.machine_advice import (
     BAD_ADVICE,
@@ -98,9 +98,9 @@ class CompiledSimulator(Ledger):
             legal_kernel=model.legal,
             value_kernel=model.value,
             policy_kernel=model.policy,
-            legal=_NO_LEGAL,
-            worth=_NO_WORTH,
-            weights=_NO_WORTH,
+            legal=NO_MASKS,
+            worth=NO_WORTH,
+            weights=NO_WORTH,
         )
         if model.legal is not None or model.value is not None or model.policy is not None:
             masked, valued = model.legal is not None, model.value is not None
@@ -353,10 +353,6 @@ def _plain(kernel: Any) -> Any:
 
 SMALL = 5_000
 """Calls of a plan that is made without machine code before it would be compiled."""
-
-_NO_LEGAL = np.empty((0, 0), np.uint8)
-_NO_WORTH = np.empty(0)
-_NO_NODES = np.empty(0, np.int64)
 
 
 @Driver

@@ -23,10 +23,9 @@ from platypoos.compile.workshop import are_loaded
 from platypoos.ledger.machine import Machine
 from platypoos.ledger.machine_advice import make_account
 
-_NO_LEGAL = np.empty((0, 0), np.uint8)
-_NO_WORTH = np.empty(0)
-_NO_NODES = np.empty(0, np.int64)
-ENGINE = typeof(handle(Engine(0, _NO_NODES, make_account(0, 0), _NO_LEGAL, _NO_WORTH)))
+NO_MASKS = np.empty((0, 0), np.uint8)
+NO_WORTH = np.empty(0)
+ENGINE = typeof(handle(Engine(0, np.empty(0, np.int64), make_account(0, 0), NO_MASKS, NO_WORTH)))
 
 
 class Loops:

@@ -32,10 +32,7 @@ ACCOUNT = np.dtype(
 
 def make_account(budget: int, horizon: int) -> Any:
     """No call was made yet."""
-    account = np.zeros(1, ACCOUNT).view(np.recarray)
-    account.budget, account.horizon = budget, horizon
-    account.status, account.pause = FINE, NEVER
-    return account
+    return np.array([(0, budget, FINE, 0, 0, NEVER, horizon, 0, 0)], ACCOUNT).view(np.recarray)
 
 
 SPARE = 2

@@ -10,9 +10,9 @@ from typing import Any
 
 from numba import types
 
-from platypoos.compile import HandleType, handle_of, opened, overload
+from platypoos.compile import handle_of, opened, overload
 from platypoos.compile.engine import is_engine, request
-from platypoos.ledger.machine import Machine, ask_all, play_path, query, walk
+from platypoos.ledger.machine import ask_all, play_path, query, walk
 from platypoos.ledger.machine_advice import says, starts_over
 from platypoos.ledger.meeting import Homes, make_homes, settle, settle_rows, words_of
 from platypoos.ledger.protocol import Floats, Nodes
@@ -31,12 +31,6 @@ NODES = types.Array(types.int64, 1, "C")
 FLOATS = types.Array(types.float64, 1, "C")
 TREE = handle_of(make_tree(1))
 HOMES = handle_of(make_homes(1, slots=1))
-
-
-def is_machine(sim: Any) -> bool:
-    """Whether a type of compiled code is that of a machine, or a handle of one."""
-    record = sim.record if isinstance(sim, HandleType) else sim
-    return getattr(record, "instance_class", None) is Machine
 
 
 def evaluate_all(sim: Any, tree: Tree, nodes: Nodes, repeats: Nodes) -> bool:
@@ -83,11 +77,7 @@ def _settle(machine: Any, homes: Homes, nodes: Nodes) -> bool:
 
 
 def settle_all(sim: Any, homes: Homes, nodes: Nodes) -> None:
-    """Find homes; by RESET, where there are no states, every node is one."""
-    if starts_over(sim):
-        homes.home[nodes] = nodes
-    else:
-        settle_rows(homes, sim.states.view(words_of(sim.states.dtype)), nodes)
+    """Find homes in compiled code: what ``CompiledSimulator.settle`` does in Python."""
 
 
 @overload(settle_all)

@@ -92,9 +92,15 @@ class Uniform(Planner):
         given_floor = check_floor(self.reward_floor)
         span = spans(self.discount, task.horizon, depth + 1)
         chains = Chains(depth, num_actions, self.discount, span, reset, given_floor, seed)
-        node, _, value, floor = run_chains(sim, tree, sim.advice, repeats, chains)
+        node, action, value, floor = run_chains(sim, tree, sim.advice, repeats, chains)
         return self.recommend(
-            task, tree, node, value=float(value), calls=sim.calls, reward_floor=float(floor)
+            task,
+            tree,
+            node,
+            action=int(action),
+            value=float(value),
+            calls=sim.calls,
+            reward_floor=float(floor),
         )
 
 

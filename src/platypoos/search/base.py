@@ -252,7 +252,15 @@ class Planner(ABC):
         """Plan; the task has been checked."""
 
     def recommend(
-        self, task: Task, tree: Tree, node: int, *, value: float, calls: int, **more: Any
+        self,
+        task: Task,
+        tree: Tree,
+        node: int,
+        *,
+        value: float,
+        calls: int,
+        action: int | None = None,
+        **more: Any,
     ) -> Plan:
         """The plan that recommends the first action of the sequence that ends in a node.
 
@@ -262,10 +270,11 @@ class Planner(ABC):
             node: the end of the recommended sequence.
             value: of that sequence.
             calls: of the model.
+            action: its first action, if that is known already.
             more: further fields of ``Plan``.
         """
         return Plan(
-            action=tree.actions(int(node))[0],
+            action=tree.actions(int(node))[0] if action is None else action,
             value=value,
             calls=calls,
             budget=None if task.open_ended else task.budget,

@@ -114,7 +114,7 @@ def run_schedule(
     course, ballot = borrow_scratch(schedule)
     given_floor = check_floor(reward_floor)
     advice = sim.advice
-    node, _, index, value, floor = run(
+    node, action, index, value, floor = run(
         sim, tree, course, ballot, advice, task.num_actions, given_floor, task.tie_seed()
     )
     if len(course.keys) <= KEEP:
@@ -123,6 +123,7 @@ def run_schedule(
         task,
         tree,
         node,
+        action=int(action),
         value=float(value),
         calls=sim.calls,
         p_index=int(index),
