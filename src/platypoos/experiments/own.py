@@ -140,14 +140,11 @@ def own_block(
     planners: Iterable[str | Choice | Planner],
     budgets: Iterable[int],
     *,
-    seeds: int,
-    steps: int,
     discount: float,
-    horizon: int | None = None,
     measure: str = "total",
-    family: str = "",
+    **settings: Any,
 ) -> Block:
-    """A block of an experiment for somebody's own problem."""
+    """A block of an experiment for somebody's own problem; ``settings`` are fields of Block."""
     if not callable(maker):
         raise InvalidArgument(
             f"problem {name!r} must be a function that makes a model, such as lambda: model, got "
@@ -171,15 +168,12 @@ def own_block(
         problems=(Choice(name),),
         planners=tuple(choice_from(planner, discount) for planner in planners),
         budgets=tuple(budgets),
-        seeds=seeds,
-        steps=steps,
         discount=discount,
         access=access_of(model).name.lower(),
         measure=measure,
-        horizon=horizon,
         varies=varies,
-        family=family,
         code=digest_of(maker),
+        **settings,
     )
 
 
