@@ -24,6 +24,7 @@ from platypoos.models.base import Access, Model, Transition
 from platypoos.models.check import ModelReport, check_model
 from platypoos.models.compiled import CompiledModel
 from platypoos.models.function import FunctionModel
+from platypoos.models.gymnasium.actions import sparse_actions
 from platypoos.models.gymnasium.doctor import check_simulator
 from platypoos.models.gymnasium.model import GymnasiumModel
 from platypoos.models.gymnasium.registry import register_family
@@ -127,5 +128,6 @@ __all__ = [
     "register_family",
     "schedules",
     "simple_regret",
+    "sparse_actions",
     "theory",
 ]

@@ -11,12 +11,14 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from platypoos.checks import check_count, check_horizon
+from platypoos.checks import check_count, check_horizon, is_environment
 from platypoos.compile.workshop import WORKSHOP
 from platypoos.errors import InvalidArgument
 from platypoos.ledger.streams import Seed, make_generator
 from platypoos.models.base import Access, Transition
 from platypoos.models.failures import act
+from platypoos.models.gymnasium.model import GymnasiumModel
+from platypoos.models.hidden import check_goes_on, may_hide_its_state
 from platypoos.models.wrappers import WrappedModel
 from platypoos.plan import Episode, Plan
 from platypoos.planners.platypus.planner import Platypus
@@ -47,7 +49,8 @@ def plan(
 
     Args:
         model: a :class:`~platypoos.Model`: wrap a function in ``FunctionModel``, a function over
-            arrays in ``ArrayModel``, a compiled step in ``CompiledModel``.
+            arrays in ``ArrayModel``, a compiled step in ``CompiledModel``. Or a Gymnasium
+            environment: it is planned from where it is, and left there.
         state: where to plan from; the model's initial state if left out.
         budget: the most calls of the model to make, at least one per action; may be left out if
             there is a deadline or ``stop``.
@@ -71,8 +74,18 @@ def plan(
     (0, 1000)
     """
     asked = Asked(budget, deadline, stop, horizon, access, executor, timeout)
-    start = initial_state(model) if state is None else state
-    return choose_planner(planner, discount, model).answer(model, start, asked, seed=seed)
+    made = as_model(model)
+    start = initial_state(made) if state is None else state
+    try:
+        return choose_planner(planner, discount, made).answer(made, start, asked, seed=seed)
+    finally:
+        if made is not model:
+            made.restore(made.initial_state)
+
+
+def as_model(model: Any) -> Any:
+    """The model, or one around an environment."""
+    return GymnasiumModel(model) if is_environment(model) else model
 
 
 class Agent:
@@ -82,7 +95,8 @@ class Agent:
     threads see to, plans are made without it. ``warm_up`` waits for it.
 
     Args:
-        model: what to plan with. The system that you act in may be another one.
+        model: what to plan with, or a Gymnasium environment; ``agent.model`` is then a model of
+            it, and it is left where it is. The system that you act in may be another one.
         budget: the most calls of the model for each step.
         deadline: the seconds for each step, if the planner can stop at any time. One of the two,
             or both.
@@ -124,9 +138,9 @@ class Agent:
         timeout: float | None = None,
         memory: int | None = None,
     ) -> None:
-        initial_state(model)  # is it a model at all?
-        self.model = model
-        self.planner = with_memory(choose_planner(planner, discount, model), memory)
+        self.model = as_model(model)
+        initial_state(self.model)  # is it a model at all?
+        self.planner = with_memory(choose_planner(planner, discount, self.model), memory)
         self.horizon = None if horizon is None else check_horizon(horizon)
         self._asked = Asked(budget, deadline, None, None, access, executor, timeout)
         self._random = make_generator(seed)
@@ -160,6 +174,9 @@ class Agent:
 
     def plan_at(self, state: Any) -> Plan:
         """As ``act``, where nobody else acts in the model's environment."""
+        # Some models that can only be reset keep their state to themselves: two calls tell.
+        if self.steps == 1 and may_hide_its_state(self.model):
+            check_goes_on(self.model, state)
         self._next = UNKNOWN
         self._plan = self._plan_for(state, self._memory, self._random.spawn(1)[0])
         self.steps += 1
@@ -243,7 +260,8 @@ def control(
     """Plan with ``budget`` calls, take the action, and plan again from where it led.
 
     Args:
-        model: is planned with, and acted in (in ``model.acting``, if it has other ends there).
+        model: is planned with, and acted in (in ``model.acting``, if it has other ends there). Or
+            a Gymnasium environment, which is played from where it is.
         planner: :class:`~platypoos.Platypus` if left out.
         budget: calls for each step.
         deadline: seconds for each step; see ``Agent``.
@@ -269,6 +287,7 @@ def control(
     (True, 20000)
     """
     steps = _steps_to_take(steps, horizon)
+    model = as_model(model)
     acting, planning = make_generator(seed).spawn(2)
     agent = Agent(
         model,
@@ -284,7 +303,7 @@ def control(
     )
     start = initial_state(model) if state is None else state
     film = None if render is None else film_of(model, start, render)
-    record = _Record(start, agent.planner.discount)
+    record = _Record(start, agent.planner.discount, getattr(model, "steps_per_call", 1))
     try:
         for step in range(steps):
             found = agent.plan_at(record.states[-1])
@@ -319,13 +338,13 @@ def _steps_to_take(steps: int | None, horizon: int | None) -> int:
 class _Record:
     """The steps that were taken so far."""
 
-    def __init__(self, start: Any, discount: float) -> None:
+    def __init__(self, start: Any, discount: float, steps_per_call: int) -> None:
         self.states: list[Any] = [start]
         self._actions: list[int] = []
         self._rewards: list[float] = []
         self._calls: list[int] = []
         self._terminated = False
-        self._discount = discount
+        self._discount, self._steps_per_call = discount, steps_per_call
 
     def add(self, plan: Plan, after: Transition) -> None:
         self.states.append(after.state)
@@ -342,6 +361,7 @@ class _Record:
             step_calls=tuple(self._calls),
             terminated=self._terminated,
             discount=self._discount,
+            steps_per_call=self._steps_per_call,
         )
 
 

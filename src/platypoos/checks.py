@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import operator
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -31,13 +32,30 @@ def missing_from(model: Any) -> str:
     """What keeps an object from being a model; empty if nothing does."""
     if isinstance(model, type):
         return f"this is a class, not a model: pass {model.__name__}(...)"
+    if isinstance(model, str):
+        return (
+            f"{model!r} is not a model; if it is the id of a Gymnasium environment, pass "
+            f"platypoos.GymnasiumModel({model!r})"
+        )
     parts = [part for part in ("num_actions", "initial_state", "step") if not hasattr(model, part)]
     if not parts:
         return ""
+    if is_environment(model):
+        return (
+            f"{type(model).__name__} is a Gymnasium environment, not a model: pass "
+            "platypoos.GymnasiumModel(env)"
+        )
     return (
         f"{type(model).__name__} is not a model: it has no {', '.join(parts)}; a model has "
         "num_actions, initial_state and step(state, action, rng). Wrap a function in "
         "platypoos.FunctionModel"
+    )
+
+
+def is_environment(thing: Any) -> bool:
+    """Whether it is a Gymnasium environment, by what it has."""
+    return not isinstance(thing, type) and all(
+        hasattr(thing, part) for part in ("action_space", "observation_space", "reset", "unwrapped")
     )
 
 
@@ -129,6 +147,23 @@ def check_function(name: str, value: object) -> None:
     """None or a function of the state, or an error that names it."""
     if value is not None and not callable(value):
         raise InvalidArgument(f"{name} must be a function of the state, got {value!r}")
+
+
+def check_action_names(names: Any, num_actions: int) -> tuple[str, ...] | None:
+    """One text for each action, or None; else an error that names them."""
+    if names is None:
+        return None
+    given = () if isinstance(names, str) or not isinstance(names, Iterable) else tuple(names)
+    if not given or not all(isinstance(name, str) for name in given):
+        raise InvalidArgument(
+            f"action_names must be a text for each action, such as ('left', 'right'), got {names!r}"
+        )
+    if len(given) != num_actions:
+        raise InvalidArgument(
+            f"action_names has {len(given)} names, {', '.join(map(repr, given))}, but there are "
+            f"{num_actions} actions; pass one for each"
+        )
+    return given
 
 
 def check_count(name: str, value: object) -> int:

@@ -143,6 +143,8 @@ class Episode:
     terminated: bool
     """Whether the episode ended before its last step."""
     discount: float
+    steps_per_call: int = 1
+    """Steps of the simulator that a call took at most; more than 1 with repeated actions."""
 
     @cached_property
     def discounted_return(self) -> float:
@@ -166,6 +168,8 @@ class Episode:
             "discounted_return": self.discounted_return,
             "terminated": self.terminated,
             "calls": self.calls,
+            "steps_per_call": self.steps_per_call,
+            "simulator_steps_at_most": self.calls * self.steps_per_call,
             "steps": rows,
         }
 

@@ -1,8 +1,10 @@
-"""A progress bar, shared by everything that measures."""
+"""Progress on the standard error stream: a bar, and a line that is written over."""
 
 from __future__ import annotations
 
+import shutil
 import sys
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -21,3 +23,43 @@ def progress_bar(total: int, unit: str, *, already: int = 0, quiet: bool) -> Ite
         ) from error
     with tqdm(total=total, initial=already, unit=unit, disable=quiet, file=sys.stderr) as bar:
         yield bar
+
+
+class StatusLine:
+    """Says what is being done, in one line that is written over; silent if nobody watches.
+
+    Nobody watches if the standard error stream is not a terminal.
+    """
+
+    _SECONDS = 0.1  # between two changes
+
+    def __init__(self) -> None:
+        self._live = sys.stderr.isatty()
+        self._next, self._width, self._text = 0.0, 0, ""
+
+    def __call__(self, text: str) -> None:
+        """Show a text in place of the one before."""
+        self._text = text
+        now = time.monotonic()
+        if self._live and now >= self._next:
+            self._next = now + self._SECONDS
+            self._write(text)
+
+    def clear(self) -> None:
+        """Leave an empty line."""
+        if self._width:
+            self._write("")
+            self._write("")
+
+    def leave(self) -> None:
+        """Leave the last text, and go on in the next line."""
+        if self._live and self._text:
+            self._write(self._text)
+            sys.stderr.write("\n")
+            self._width = 0
+
+    def _write(self, text: str) -> None:
+        text = text[: shutil.get_terminal_size().columns - 1]  # a longer one could not be rewritten
+        sys.stderr.write(f"\r{text:<{self._width}}")
+        sys.stderr.flush()
+        self._width = len(text)

@@ -231,7 +231,9 @@ def _plan(args: argparse.Namespace) -> None:
         print(json.dumps(result))
         return
     horizon = "" if args.horizon is None else f", horizon {args.horizon}"
-    print(f"{args.problem}, {args.planner}, discount {args.discount:g}{horizon}, seed {args.seed}")
+    access = ", access reset (open loop)" if args.access == "reset" else ""
+    how = f"discount {args.discount:g}{horizon}{access}, seed {args.seed}"
+    print(f"{args.problem}, {args.planner}, {how}")
     print(explain(found, labels))
     if optimal is not None:
         regret = optimal.max() - optimal[found.action]

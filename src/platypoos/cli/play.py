@@ -23,10 +23,13 @@ from platypoos.cli.options import (
     whole,
 )
 from platypoos.errors import InvalidArgument
+from platypoos.models.base import Access, access_of
+from platypoos.models.gymnasium.actions import SPARSE
 from platypoos.models.gymnasium.doctor import check_simulator
 from platypoos.models.gymnasium.model import GymnasiumModel
 from platypoos.models.wrappers import NoisyReward
 from platypoos.plan import Episode, Plan
+from platypoos.progress import StatusLine
 
 CHECK_EXAMPLES = """\
 examples:
@@ -40,6 +43,7 @@ PLAY_EXAMPLES = """\
 examples:
   platypoos play CartPole-v1 --repeat 4 --budget 3000 --discount 0.9 --steps 125 --save out.gif
   platypoos play Pendulum-v1 --actions 5 --repeat 4 --budget 3000 --steps 50
+  platypoos play HalfCheetah-v5 --actions sparse --repeat 4 --budget 1000 --steps 50 --save hc.gif
   platypoos play ALE/MsPacman-v5 --option repeat_action_probability=0.0 --budget 100 --steps 200
   platypoos play highway-fast-v0 --discount 0.9 --budget 50 --steps 30 --workers 2
 """
@@ -60,6 +64,7 @@ def add_simulator_commands(commands: Any) -> None:
     one.add_argument("--trajectories", type=whole, default=5, help="(%(default)s)")
     one.add_argument("--steps", type=whole, default=20, help="of each (%(default)s)")
     one.add_argument("--seed", type=int, default=0, help="(%(default)s)")
+    one.add_argument("--no-pictures", action="store_true", help="do not compare pictures")
     one.add_argument("--json", action="store_true", help="print JSON instead of text")
     one.set_defaults(run=_check)
 
@@ -73,7 +78,13 @@ def add_simulator_commands(commands: Any) -> None:
     _add_environment(two)
     add_planner_options(two)
     two.add_argument("--steps", type=whole, default=200, help="decisions to take (%(default)s)")
-    two.add_argument("--actions", type=whole, help="values of each coordinate of a continuous box")
+    two.add_argument(
+        "--actions",
+        type=_actions,
+        metavar="NUMBER|sparse",
+        help="of a continuous box: so many values of each coordinate, in all combinations; or "
+        "sparse, which is one coordinate at a time and some corners",
+    )
     two.add_argument(
         "--noise", type=float, default=0.0, help="half-width of noise added to the rewards"
     )
@@ -99,7 +110,12 @@ def _add_environment(command: argparse.ArgumentParser) -> None:
         choices=["native", "deepcopy", "replay"],
         help="how to restore states (the best that works)",
     )
-    command.add_argument("--repeat", type=whole, default=1, help="steps that a decision lasts (1)")
+    command.add_argument(
+        "--repeat",
+        type=whole,
+        default=1,
+        help="simulator steps that a decision lasts; a call is as many of them (1)",
+    )
     command.add_argument(
         "--lives",
         choices=["end", "ignore"],
@@ -114,6 +130,10 @@ def _add_environment(command: argparse.ArgumentParser) -> None:
     )
 
 
+def _actions(text: str) -> int | str:
+    return text if text == SPARSE else whole(text)
+
+
 def widths(text: str) -> float | list[float]:
     """One number, or several with commas between them."""
     numbers = [float(part) for part in text.split(",")]
@@ -121,24 +141,18 @@ def widths(text: str) -> float | list[float]:
 
 
 def _check(args: argparse.Namespace) -> int:
-    def tell(what: str) -> None:
-        if sys.stderr.isatty():
-            print(f"\r{what} …".ljust(40), end="", file=sys.stderr)
-
     report = check_simulator(
         args.env,
         method=args.method,
         trajectories=args.trajectories,
         steps=args.steps,
         seed=args.seed,
-        on_progress=tell,
+        pictures=not args.no_pictures,
         repeat=args.repeat,
         lives=args.lives,
         resolution=args.resolution,
         **as_settings(args.option, "--option"),
     )
-    if sys.stderr.isatty():
-        print("\r".ljust(40), end="\r", file=sys.stderr)
     print(json.dumps(report.as_dict()) if args.json else report)
     return 0 if report.ok else 1
 
@@ -146,9 +160,12 @@ def _check(args: argparse.Namespace) -> int:
 class _Progress:
     """Step, action, reward so far, calls per second: a live line, or ten lines in a file."""
 
-    def __init__(self, steps: int, quiet: bool) -> None:
+    def __init__(self, steps: int, quiet: bool, model: GymnasiumModel) -> None:
         self.steps, self.quiet = steps, quiet
+        self.names = model.action_names
+        self.each = model.steps_per_call
         self.live = sys.stderr.isatty()
+        self.line = StatusLine()
         self.total, self.calls = 0.0, 0
         self.start = time.perf_counter()
 
@@ -158,16 +175,20 @@ class _Progress:
         if self.quiet or not (self.live or (step + 1) % max(1, self.steps // 10) == 0):
             return
         rate = self.calls / (time.perf_counter() - self.start)
+        name = "" if self.names is None else f", {self.names[found.action]}"
+        each = f" of {self.each} simulator steps" if self.each > 1 else ""
         line = (
-            f"step {step + 1} of {self.steps}  action {found.action}  reward so far "
-            f"{self.total:.6g}  {rate:,.0f} calls/s"
+            f"step {step + 1} of {self.steps}  action {found.action}{name}  reward so far "
+            f"{self.total:.6g}  {rate:,.0f} calls/s{each}"
         )
-        print(f"\r{line:<76}" if self.live else line, end="" if self.live else "\n",
-              file=sys.stderr, flush=True)  # fmt: skip
+        if self.live:
+            self.line(line)
+        else:
+            print(line, file=sys.stderr, flush=True)
 
     def end(self) -> None:
         if self.live and not self.quiet:
-            print(file=sys.stderr)
+            self.line.leave()
 
 
 @contextmanager
@@ -199,7 +220,7 @@ def _play(args: argparse.Namespace) -> int:
     if args.noise:
         model = NoisyReward(model, args.noise)
     steps = args.steps if args.horizon is None else min(args.steps, args.horizon)
-    progress = _Progress(steps, args.quiet)
+    progress = _Progress(steps, args.quiet, played)
     interrupted = False
     try:
         with _pool(args.workers) as executor:
@@ -233,15 +254,27 @@ def _play(args: argparse.Namespace) -> int:
 
 def _finish(args: argparse.Namespace, model: GymnasiumModel, episode: Episode) -> None:
     """Say what happened, and save what was asked for."""
+    access = access_of(model, args.access)
+    open_loop = ", access reset (open loop)" if access is Access.RESET else ""
     ended = ", then the episode ended" if episode.terminated else ""
+    each = episode.steps_per_call
     print(
-        f"{model.name}, {args.planner}: {len(episode.actions)} steps{ended}; total reward "
-        f"{sum(episode.rewards):.6g}, {episode.calls} calls"
+        f"{model.name}, {args.planner}{open_loop}: {len(episode.actions)} steps{ended}; total "
+        f"reward {sum(episode.rewards):.6g}, {episode.calls} calls"
+        + (f" of up to {each} simulator steps ({each * episode.calls})" if each > 1 else "")
     )
     if model.replayed:
         print(f"replayed {model.replayed} steps to restore states")
     if args.json is not None:
-        episode.save(args.json)
+        about = {
+            "environment": model.name,
+            "planner": args.planner,
+            "access": access.value,
+            "seed": args.seed,
+            "action_names": model.action_names,
+        }
+        table = json.dumps({**about, **episode.as_dict()}, indent=1)
+        args.json.write_text(table + "\n", encoding="utf-8")
         print(f"table: {args.json}")
     if args.save is not None:
         print(f"film: {args.save}")

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from platypoos.checks import check_function, check_num_actions
+from platypoos.checks import check_action_names, check_function, check_num_actions
 from platypoos.errors import InvalidArgument, TransitionError
 from platypoos.models.base import Access, Transition, check_access
 
@@ -35,6 +35,7 @@ class ArrayModel:
         policy: ``policy(states)`` returns n rows of weights of the actions.
         features: ``features(states)`` returns n rows of features, for planners that look for new
             ones; without it they are the entries of a state.
+        action_names: a text for each action, to print plans with.
 
     >>> import numpy as np
     >>> import platypoos as pp
@@ -56,6 +57,7 @@ class ArrayModel:
     value: Callable[[NDArray[Any]], Any] | None = None
     policy: Callable[[NDArray[Any]], Any] | None = None
     features: Callable[[NDArray[Any]], Any] | None = None
+    action_names: Sequence[str] | None = None
 
     def __post_init__(self) -> None:
         if not callable(self.function):
@@ -66,6 +68,8 @@ class ArrayModel:
         for name in ("legal", "value", "policy", "features"):
             check_function(name, getattr(self, name))
         object.__setattr__(self, "num_actions", check_num_actions(self.num_actions))
+        names = check_action_names(self.action_names, self.num_actions)
+        object.__setattr__(self, "action_names", names)
         object.__setattr__(self, "access", check_access(self.access))
         if not isinstance(self.batch_size, int) or self.batch_size < 1:
             raise InvalidArgument(

@@ -44,6 +44,8 @@ class Model(Protocol):
     - ``value(state)``: roughly what a state is worth. Planners use it where a sequence ends.
     - ``policy(state)``: a weight for each action. Planners that roll out draw actions by it.
     - ``features(state)``: a value for each feature of a state, for planners that look for new ones.
+    - ``action_names``: a text for each action, to print plans with.
+    - ``steps_per_call``: the simulator's steps that a call takes at most, if it is more than one.
     - ``acting``: a model of the same states to act in, if ends are different there.
     """
 

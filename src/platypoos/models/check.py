@@ -11,12 +11,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from platypoos.checks import check_num_actions, missing_from, same
-from platypoos.errors import InvalidArgument, ModelError, PlatypoosError
+from platypoos.errors import DynamicsError, InvalidArgument, ModelError, PlatypoosError
 from platypoos.models.advice import Advisor
 from platypoos.models.array import ArrayModel
-from platypoos.models.base import Access, access_of
+from platypoos.models.base import Access, access_of, said_of_one
 from platypoos.models.compiled import CompiledModel
 from platypoos.models.failures import act, brief
+from platypoos.models.features import ask_features, entries, not_hashable
+from platypoos.models.hidden import check_goes_on, may_hide_its_state
 from platypoos.models.keys import key_of
 
 
@@ -28,6 +30,8 @@ class ModelReport:
     steps: int
     passed: tuple[str, ...]
     problems: tuple[str, ...]
+    notes: tuple[str, ...] = ()
+    """What planners can do without, but should be known."""
 
     @property
     def ok(self) -> bool:
@@ -37,6 +41,7 @@ class ModelReport:
     def __str__(self) -> str:
         lines = [f"{self.model}: " + ("ready to plan with" if self.ok else "not ready")]
         lines += [f"  ok       {line}" for line in self.passed]
+        lines += [f"  note     {line}" for line in self.notes]
         lines += [f"  problem  {line}" for line in self.problems]
         return "\n".join(lines)
 
@@ -49,8 +54,10 @@ def check_model(model: Any, *, steps: int = 200, seed: int = 0) -> ModelReport:
     and action lead to the same state (unless the model only has RESET access); that an array
     model treats the rows of a batch independently; and that a compiled kernel writes the whole
     next state, and nothing else. If the model says which actions are legal, that this depends on
-    the state only, that none of them raises, and that there is one. Says whether states can be
-    told apart, so that sequences that meet can share their samples.
+    the state only, that none of them raises, and that there is one. If it says what a state is
+    worth, what a sensible actor does or what there is to see in a state, that these are numbers,
+    weights and features. Notes whether states can be told apart, so that sequences that meet can
+    share their samples, and whether a model that can only be reset can go on from its states.
 
     Args:
         model: the model to check. Its initial state is copied, if it can be.
@@ -74,7 +81,8 @@ def check_model(model: Any, *, steps: int = 200, seed: int = 0) -> ModelReport:
         checker.run()
     except ModelError as error:
         checker.problems.append(str(error))
-    return ModelReport(type(model).__name__, steps, tuple(checker.passed), tuple(checker.problems))
+    found = (checker.passed, checker.problems, checker.notes)
+    return ModelReport(type(model).__name__, steps, *(tuple(lines) for lines in found))
 
 
 class _Checker:
@@ -82,6 +90,10 @@ class _Checker:
         self.model, self.steps, self.rng = model, steps, rng
         self.passed: list[str] = []
         self.problems: list[str] = []
+        self.notes: list[str] = []
+        self.features = said_of_one(model, "features")
+        self.shown: int | None = None
+        """How many features states show."""
         self.barred = 0
         """Actions that were not legal, in all states that were asked about."""
 
@@ -105,7 +117,7 @@ class _Checker:
         except Exception as error:  # noqa: BLE001  whatever copying the user's state raises
             self.start = model.initial_state
             self.copy = lambda state: state
-            self.passed.append(f"states cannot be copied ({error}): not checked for changes")
+            self.notes.append(f"states cannot be copied ({error}): not checked for changes")
         self.advisor = Advisor(model, num_actions)
         if isinstance(model, CompiledModel):
             self._kernel(num_actions)
@@ -139,6 +151,35 @@ class _Checker:
         if self.advisor.guided:
             self.advisor.weights(state, None)
             self._left_alone("policy", before, state)
+        if self.features is not None:
+            self._look(state)
+            self._left_alone("features", before, state)
+
+    def _look(self, state: Any) -> None:
+        """Look at the features of a state; a problem if they are none, or change by themselves."""
+        function: Any = self.features
+        try:
+            said, again = ask_features(function, state), ask_features(function, self.copy(state))
+            hash(tuple(entries(said)))
+        except TypeError:
+            self.problems.append(str(not_hashable(said, state)))
+            return
+        except InvalidArgument as error:  # an environment that has nothing to show
+            self.features = None
+            self.notes.append(str(error))
+            return
+        number = len(entries(said))
+        if not same(said, again):
+            self.problems.append(
+                f"the features of a state were {brief(said)} and then {brief(again)}; they must "
+                f"depend on the state only (at state {brief(state)})"
+            )
+        elif self.shown not in (None, number):
+            self.problems.append(
+                f"states show {self.shown} features, but this one {number}, {brief(said)}; return "
+                f"as many of every state (at state {brief(state)})"
+            )
+        self.shown = number
 
     def _left_alone(self, name: str, before: Any, state: Any) -> None:
         if not same(before, state):
@@ -152,7 +193,7 @@ class _Checker:
         state, at_start = self.copy(self.start), True
         key = key_of(model, state)
         known: set[Any] = set()
-        met = self.barred = 0
+        met = nameless = self.barred = 0
         for _ in range(self.steps):
             action, seed = self._legal_action(state, num_actions), int(rng.integers(2**32))
             if self.problems:
@@ -193,6 +234,7 @@ class _Checker:
                 try:
                     name = None if key is None else key(after)
                     met += name is not None and name in known
+                    nameless += name is None
                     known.add(name)
                 except TypeError as error:
                     self.problems.append(f"the key of a state cannot be hashed: {error} {where}")
@@ -208,16 +250,38 @@ class _Checker:
                 "legal actions depend on the state only, and can be taken; "
                 f"{self.barred / self.steps:.3g} of {num_actions} were not legal on average"
             )
-        if restore:
-            self.passed += [
-                "states are left as they were",
-                "all randomness comes from rng",
-                "dynamics are deterministic",
+        if self.shown is not None:
+            self.passed.append(f"features depend on the state only; there are {self.shown}")
+        if not restore:
+            self._goes_on(action)
+            return
+        self.passed += [
+            "states are left as they were",
+            "all randomness comes from rng",
+            "dynamics are deterministic",
+        ]
+        if key is None or nameless == self.steps:
+            self.notes.append(
                 "states cannot be told apart, so sequences that meet share nothing: give the model "
                 "key(state)"
-                if key is None
-                else f"states can be told apart: {met} steps led to one that was known",
-            ]
+            )
+        else:
+            self.passed.append(f"states can be told apart: {met} steps led to one that was known")
+            if nameless:
+                self.notes.append(
+                    f"the key of {nameless} of {self.steps} states was None: they meet no other"
+                )
+
+    def _goes_on(self, action: int) -> None:
+        """Note a model that can only be planned with from its first state."""
+        if not may_hide_its_state(self.model):
+            return
+        after = act(self.model, self.copy(self.start), action, np.random.default_rng(0))
+        if not after.terminated:
+            try:
+                check_goes_on(self.model, after.state)
+            except DynamicsError as error:
+                self.notes.append(str(error))
 
     def _some_states(self, num_actions: int) -> tuple[list[Any], NDArray[np.int64]]:
         model, rng = self.model, self.rng

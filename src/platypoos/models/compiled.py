@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 from numba.core.dispatcher import Dispatcher
 
-from platypoos.checks import check_function, check_num_actions
+from platypoos.checks import check_action_names, check_function, check_num_actions
 from platypoos.compile import interpreted, name_for_cache
 from platypoos.compile.workshop import waits
 from platypoos.errors import InvalidArgument
@@ -66,6 +66,7 @@ class CompiledModel:
         policy: compiled, ``policy(state, params, weights)``; it writes a weight for each action.
         features: ``features(state)``, compiled or not, returns the features of a state, for
             planners that look for new ones; without it they are the entries of the state.
+        action_names: a text for each action, to print plans with.
 
     The first plan compiles the loops around the kernel (two or three seconds), and on a new
     machine the planner too (half a minute). Both are kept on disk for later processes, as long as
@@ -92,6 +93,7 @@ class CompiledModel:
     value: Any = None
     policy: Any = None
     features: Callable[[Any], Any] | None = None
+    action_names: Sequence[str] | None = None
     cacheable: bool = field(init=False, repr=False)
     loops: dict[Access, Any] = field(init=False, repr=False)
 
@@ -109,6 +111,8 @@ class CompiledModel:
                 f"params must be an array, a number or a tuple of these, got {self.params!r}"
             )
         object.__setattr__(self, "num_actions", check_num_actions(self.num_actions))
+        names = check_action_names(self.action_names, self.num_actions)
+        object.__setattr__(self, "action_names", names)
         object.__setattr__(self, "access", check_access(self.access))
         state = np.ascontiguousarray(self.initial_state)
         if state.ndim != 1 or state.dtype.kind not in "biufc":

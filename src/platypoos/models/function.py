@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from platypoos.checks import check_function, check_num_actions
+from platypoos.checks import check_action_names, check_function, check_num_actions
 from platypoos.errors import InvalidArgument
 from platypoos.models.base import Access, Transition, check_access
 
@@ -32,6 +32,7 @@ class FunctionModel:
         features: ``features(state)`` returns a value for each feature of a state, as a tuple, a
             list or an array, for planners that look for new ones; not needed for states that are
             made of hashable values.
+        action_names: a text for each action, to print plans with.
 
     >>> import platypoos as pp
     >>> def step(position, action, rng):
@@ -54,6 +55,7 @@ class FunctionModel:
     value: Callable[[Any], float] | None = None
     policy: Callable[[Any], Any] | None = None
     features: Callable[[Any], Any] | None = None
+    action_names: Sequence[str] | None = None
 
     def __post_init__(self) -> None:
         if not callable(self.function):
@@ -64,6 +66,8 @@ class FunctionModel:
         for name in ("key", "legal", "value", "policy", "features"):
             check_function(name, getattr(self, name))
         object.__setattr__(self, "num_actions", check_num_actions(self.num_actions))
+        names = check_action_names(self.action_names, self.num_actions)
+        object.__setattr__(self, "action_names", names)
         object.__setattr__(self, "access", check_access(self.access))
 
     def step(self, state: Any, action: int, rng: np.random.Generator) -> Transition:

@@ -146,6 +146,8 @@ class RepeatedAction(WrappedModel):
         super().__init__(model)
         check_count("repeat", repeat)
         self.repeat = repeat
+        self.steps_per_call = repeat * int(getattr(model, "steps_per_call", 1))
+        """Steps of the simulator that a call takes at most."""
         self._gamma = check_discount(discount, may_be_one=True)
         self._advisor = Advisor(model, self.num_actions)
         self.discount = self._gamma**repeat

@@ -14,11 +14,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from platypoos.compile import borrowed, fast, inlined, jit
-from platypoos.errors import InvalidArgument, ModelError
+from platypoos.errors import InvalidArgument
 from platypoos.ledger.tree import ROOT, Tree, set_node, ticket
 from platypoos.models.advice import UNASKED
 from platypoos.models.base import Access, said_of_one
-from platypoos.models.failures import brief
+from platypoos.models.features import ask_features, entries, not_hashable
 from platypoos.search.base import Planner
 from platypoos.search.growth import NOBODY, Growth, options
 
@@ -66,17 +66,14 @@ class FeatureReader:
 
     def read(self, state: Any) -> Atoms:
         """The atoms of a state, one for each feature."""
-        features = state if self._said is None else self._ask(state)
+        features = state if self._said is None else ask_features(self._said, state)
         if isinstance(features, np.ndarray) and features.dtype == np.uint8:
             atoms = self._read_bytes(features.reshape(-1))
         else:
             number = self._number
             try:
                 atoms = np.array(
-                    [
-                        number.setdefault(atom, len(number))
-                        for atom in enumerate(_entries(features))
-                    ],
+                    [number.setdefault(atom, len(number)) for atom in enumerate(entries(features))],
                     np.int64,
                 )
             except TypeError as error:
@@ -94,52 +91,14 @@ class FeatureReader:
             self._offsets = 256 * np.arange(len(values))
         return self._offsets + values
 
-    def _ask(self, state: Any) -> Any:
-        said: Any = self._said
-        try:
-            features = said(state)
-        except InvalidArgument:
-            raise
-        except Exception as error:
-            raise ModelError(
-                f"the model's features raised {type(error).__name__}: {error} (at state "
-                f"{brief(state)}); the original traceback is above",
-                state=state,
-            ) from error
-        if not isinstance(features, np.ndarray | tuple | list):
-            raise ModelError(
-                "the model's features must return a tuple, a list or an array, with a value for "
-                f"each feature, got {brief(features)} (at state {brief(state)})",
-                state=state,
-            )
-        return features
-
     def _unhashable(self, features: Any, state: Any) -> InvalidArgument:
         if self._said is not None:
-            return InvalidArgument(
-                "the values of features must be hashable, such as numbers and texts, got "
-                f"{brief(features)} (at state {brief(state)})"
-            )
+            return not_hashable(features, state)
         return InvalidArgument(
             f"a state of type {type(state).__name__} has no features by itself; pass "
             "features=, a function of the state that returns a tuple or an array: "
             "FunctionModel(..., features=lambda state: ...)"
         )
-
-
-def _entries(features: Any) -> list[Any]:
-    """The values of all features; what is inside of tuples, lists and arrays is laid out flat."""
-    if isinstance(features, np.ndarray | np.generic):
-        return features.reshape(-1).tolist()
-    if not isinstance(features, tuple | list):
-        return [features]
-    entries: list[Any] = []
-    for entry in features:
-        if isinstance(entry, tuple | list | np.ndarray):
-            entries += _entries(entry)
-        else:
-            entries.append(entry)
-    return entries
 
 
 def make_child(tree: Tree, growth: Growth, node: int, action: int) -> int:

@@ -1,19 +1,24 @@
-"""Which actions of an environment to choose from: enumerated, a grid, or a list."""
+"""Which actions of an environment to choose from: enumerated, a grid, sparse, or a list."""
 
 from __future__ import annotations
 
 import copy
 import itertools
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 
+from platypoos.checks import check_count, check_seed
 from platypoos.errors import InvalidArgument
 
 MOST_ACTIONS = 256
 """The most actions that are enumerated."""
 SOME = object()
 """Asks for a few actions of any kind."""
+SPARSE = "sparse"
+"""Asks for ``sparse_actions`` of a box."""
+_ALL_CORNERS = 12  # a box of at most so many coordinates has its corners listed
 
 
 def list_actions(env: Any, actions: Any) -> list[Any]:
@@ -25,6 +30,8 @@ def list_actions(env: Any, actions: Any) -> list[Any]:
     space = env.action_space
     if isinstance(space, spaces.Box) and _is_count(actions):
         return _grid(space, int(actions))
+    if isinstance(actions, str) and actions == SPARSE:
+        return sparse_actions(space)
     if actions is None or _is_count(actions):
         if _is_count(actions):
             raise InvalidArgument(
@@ -35,12 +42,15 @@ def list_actions(env: Any, actions: Any) -> list[Any]:
         if listed is None:
             raise InvalidArgument(
                 f"the actions of {type(env.unwrapped).__name__} are {space}; pass the ones to "
-                "choose from: actions=5 for five values of each coordinate (play: --actions 5), or "
-                "a list of actions"
+                "choose from: actions=5 for five values of each coordinate (play: --actions 5), "
+                "actions='sparse' for one coordinate at a time and some corners, or a list of "
+                "actions"
             )
         return listed
     if isinstance(actions, str) or not hasattr(actions, "__len__") or not len(actions):
-        raise InvalidArgument(f"actions must be a list of actions or a number, got {actions!r}")
+        raise InvalidArgument(
+            f"actions must be a list of actions, a number or 'sparse', got {actions!r}"
+        )
     chosen = [_as_action(action, space, spaces) for action in actions]
     for given, action in zip(actions, chosen, strict=True):
         if not space.contains(action):
@@ -75,9 +85,13 @@ def _grid(space: Any, count: int) -> list[Any]:
     size = int(np.prod(space.shape))
     if count < 2:
         raise InvalidArgument(f"actions must be at least 2 values of each coordinate, got {count}")
-    _check_number(count**size, f"{count} values for each of {size} coordinates")
-    if not (np.isfinite(space.low).all() and np.isfinite(space.high).all()):
-        raise InvalidArgument(f"{space} has no bounds to divide evenly; pass a list of actions")
+    _check_bounds(space)
+    if count**size > MOST_ACTIONS:
+        raise InvalidArgument(
+            f"{count} values for each of {size} coordinates: {count**size} actions, more than "
+            f"{MOST_ACTIONS}; pass actions='sparse' (play: --actions sparse) for one coordinate at "
+            "a time and some corners, or a list of the actions to choose from, actions=[…]"
+        )
     values = [
         np.linspace(low, high, count)
         for low, high in zip(space.low.ravel(), space.high.ravel(), strict=True)
@@ -85,6 +99,76 @@ def _grid(space: Any, count: int) -> list[Any]:
     return [
         np.asarray(point, space.dtype).reshape(space.shape) for point in itertools.product(*values)
     ]
+
+
+def _check_bounds(space: Any) -> None:
+    if not (np.isfinite(space.low).all() and np.isfinite(space.high).all()):
+        raise InvalidArgument(f"{space} has no bounds; pass a list of actions")
+
+
+def sparse_actions(space: Any, number: int | None = None, seed: int = 0) -> list[Any]:
+    """A few actions of a continuous box with many coordinates.
+
+    First all coordinates at rest: at 0, or at the bound next to 0. Then each coordinate alone at
+    its lower and its upper bound, the others at rest. Then corners of the box, drawn at random:
+    every coordinate at one of its bounds.
+
+    Args:
+        space: the ``action_space`` of an environment, a bounded box.
+        number: how many actions in all, fewer if there are not as many corners; 4·d + 1 for d
+            coordinates if left out.
+        seed: for the corners.
+
+    ``GymnasiumModel(env, actions="sparse")`` plans with these.
+
+    >>> import gymnasium
+    >>> import platypoos as pp
+    >>> space = gymnasium.spaces.Box(-1.0, 1.0, (6,))
+    >>> listed = pp.sparse_actions(space)
+    >>> len(listed), listed[1].tolist()
+    (25, [-1.0, 0.0, 0.0, 0.0, 0.0, 0.0])
+    """
+    from gymnasium import spaces
+
+    if not isinstance(space, spaces.Box):
+        raise InvalidArgument(
+            f"sparse actions are for a continuous box, but the actions are {space}; leave it out"
+        )
+    _check_bounds(space)
+    check_seed(seed)
+    low, high = space.low.ravel(), space.high.ravel()
+    least = 2 * low.size + 1
+    if number is None:
+        number = max(least, min(4 * low.size + 1, MOST_ACTIONS))
+    if check_count("number", number) < least:
+        raise InvalidArgument(
+            f"number must be at least {least} for {low.size} coordinates: rest, and each "
+            f"coordinate at its two bounds; got {number}"
+        )
+    _check_number(number, f"sparse actions of {low.size} coordinates")
+    rest = np.clip(np.zeros_like(low), low, high)
+    chosen = {rest.tobytes(): rest}
+    for place in range(low.size):
+        for bound in (low, high):
+            point = rest.copy()
+            point[place] = bound[place]
+            chosen.setdefault(point.tobytes(), point)
+    for upper in _corners(low.size, np.random.default_rng(seed)):
+        if len(chosen) >= number:
+            break
+        corner = np.where(upper, high, low)
+        chosen.setdefault(corner.tobytes(), corner)
+    return [point.reshape(space.shape) for point in chosen.values()]
+
+
+def _corners(size: int, rng: np.random.Generator) -> Iterator[Any]:
+    """Corners in random order: whether each coordinate is at its upper bound."""
+    if size <= _ALL_CORNERS:
+        for corner in rng.permutation(1 << size).tolist():
+            yield [corner >> place & 1 == 1 for place in range(size)]
+    else:
+        for _ in range(MOST_ACTIONS):
+            yield rng.integers(2, size=size) == 1
 
 
 def _enumerate(space: Any, spaces: Any) -> list[Any] | None:

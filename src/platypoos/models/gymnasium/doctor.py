@@ -12,13 +12,14 @@ from platypoos.checks import check_count, check_seed
 from platypoos.errors import InvalidArgument
 from platypoos.models.base import Access
 from platypoos.models.gymnasium.actions import SOME
-from platypoos.models.gymnasium.examine import examine_masks, measure_cells
+from platypoos.models.gymnasium.examine import compare_pictures, examine_masks, measure_cells
 from platypoos.models.gymnasium.families import ToyText
 from platypoos.models.gymnasium.generators import generators_of, global_state, position
 from platypoos.models.gymnasium.model import GymnasiumModel
 from platypoos.models.gymnasium.report import SimulatorReport
 from platypoos.models.gymnasium.snapshots import Outcome
 from platypoos.models.gymnasium.trial import AHEAD, Coin, Drive, first_difference, random_drive
+from platypoos.progress import StatusLine
 
 SAFE, RESET_ONLY, UNSAFE = "safe", "safe with RESET access", "not safe"
 _PATIENCE = 40.0  # seconds for each of two examinations of slow simulators
@@ -31,6 +32,7 @@ def check_simulator(
     trajectories: int = 5,
     steps: int = 20,
     seed: int = 0,
+    pictures: bool = True,
     on_progress: Callable[[str], None] | None = None,
     **options: Any,
 ) -> SimulatorReport:
@@ -43,7 +45,9 @@ def check_simulator(
         trajectories: how many random trajectories to take.
         steps: their length; each is restored at every step, as far as 40 seconds go.
         seed: for the trajectories.
-        on_progress: called with what is being done.
+        pictures: whether to compare pictures of restored states with the original's too.
+        on_progress: called with what is being done. Left out, it is shown in a line on the
+            standard error stream, if that is a terminal.
         **options: of the model (``actions``, ``resolution``, …) and of ``gymnasium.make``.
 
     >>> import platypoos as pp
@@ -65,7 +69,12 @@ def check_simulator(
                 "other models"
             )
         model = GymnasiumModel(env, method=method, **{"actions": SOME, **options})
-    return _Doctor(model, trajectories, steps, seed, on_progress or (lambda _: None)).examine()
+    line = StatusLine()
+    doctor = _Doctor(model, trajectories, steps, seed, line if on_progress is None else on_progress)
+    try:
+        return doctor.examine(pictures=pictures)
+    finally:
+        line.clear()
 
 
 def _kind(thing: object) -> str:
@@ -89,6 +98,7 @@ class _Doctor:
         self.trajectories, self.steps = trajectories, steps
         self.rng = np.random.default_rng(seed)
         self.tell = tell
+        self.pictures = ""
         self.start = self.keeper.save()
         self.passed: list[str] = []
         self.problems: list[str] = []
@@ -96,16 +106,17 @@ class _Doctor:
         self.random_dynamics = False
         self.unruly = False  # it differs of itself
 
-    def examine(self) -> SimulatorReport:
+    def examine(self, *, pictures: bool) -> SimulatorReport:
         costs: dict[str, float] = {}
         try:
-            self.tell("restoring random trajectories")
             if self._masks() and (self._faithful() or self.unruly):
-                self.tell("looking for randomness")
                 self._randomness()
-                self.tell("measuring")
                 self._cells()
                 costs = self._costs()
+                if pictures:
+                    self._say("comparing pictures")
+                    self.pictures, remedy = compare_pictures(self.model, self.rng)
+                    self.advice += [remedy] if remedy else []
         except Exception as error:  # noqa: BLE001  whatever it raises is the finding
             self.problems.append(f"it failed with {_words(error)}")
             self.advice.append(
@@ -114,6 +125,21 @@ class _Doctor:
         finally:
             self._put_back()
         return self._report(costs)
+
+    def _say(self, what: str) -> None:
+        self.tell(f"{self.model.name}: {what} …")
+
+    def _clock(self, what: str, total: int, seconds: float) -> Callable[[int], bool]:
+        """Tells how far an examination is, and returns whether there is time left."""
+        started = time.monotonic()
+
+        def tell(done: int) -> bool:
+            spent = time.monotonic() - started
+            self._say(f"{what}, {done} of {total} in {spent:.0f} s of at most {seconds:.0f}")
+            return spent <= seconds
+
+        tell(0)
+        return tell
 
     def _put_back(self) -> None:
         try:
@@ -125,8 +151,8 @@ class _Doctor:
         """Whether the masks can be trusted, if there are any."""
         if self.model.legal is None:
             return True
-        until = time.monotonic() + _PATIENCE / 4
-        well, wrong = examine_masks(self.model, self.trajectories, self.steps, self.rng, until)
+        clock = self._clock("asking for masks", self.trajectories * self.steps, _PATIENCE / 4)
+        well, wrong = examine_masks(self.model, self.trajectories, self.steps, self.rng, clock)
         self.model.start(0)
         if not wrong:
             self.passed.append(well)
@@ -140,6 +166,7 @@ class _Doctor:
     def _cells(self) -> None:
         """How much is given up by cells, if there are any."""
         if self.model.resolution is not None and self.model.access is Access.RESTORE:
+            self._say("measuring cells")
             found, remedy = measure_cells(self.model, self.rng)
             self.passed.append(found)
             self.advice += [remedy] if remedy else []
@@ -147,9 +174,9 @@ class _Doctor:
     def _faithful(self) -> bool:
         """Whether restored states go on as the uninterrupted trajectory did."""
         points = 0
-        deadline = time.monotonic() + _PATIENCE
+        clock = self._clock("restoring states", self.trajectories * self.steps, _PATIENCE)
         for number in range(self.trajectories):
-            if time.monotonic() > deadline:
+            if not clock(points):
                 break
             drive = random_drive(self.model.actions, self.steps, self.rng)
             self.model.start(number)
@@ -168,7 +195,7 @@ class _Doctor:
                 if not self._goes_on(drive, point, snapshots[point], alone):
                     return False
                 points += 1
-                if time.monotonic() > deadline:
+                if not clock(points):
                     break
         self.passed.append(
             f"{points} restores in {number + 1} random trajectories went on identically "
@@ -246,10 +273,11 @@ class _Doctor:
         leaks: set[str] = set()
         foreign = noisy = suspicious = False
         rng, keeper = self.rng, self.keeper
-        deadline = time.monotonic() + _PATIENCE / 2
+        total = self.trajectories * self.steps
+        clock = self._clock("looking for randomness", total, _PATIENCE / 2)
         for number in range(self.trajectories):
             self.model.start(1000 + number)
-            for _ in range(self.steps):
+            for step in range(self.steps):
                 snapshot = keeper.save()
                 drive = random_drive(self.model.actions, AHEAD, rng)
                 coin = Coin(keeper, snapshot, drive, rng)
@@ -267,7 +295,7 @@ class _Doctor:
                     if position(generator) != was
                 }
                 foreign |= outside != global_state()
-                if coin.ended or time.monotonic() > deadline:
+                if not clock(number * self.steps + step + 1) or coin.ended:
                     break
         self._judge_randomness(leaks, foreign, noisy)
         if suspicious and not (self.random_dynamics or self.problems or self._known()):
@@ -311,23 +339,23 @@ class _Doctor:
         keeper, actions = self.keeper, self.model.actions
         self.model.start(0)
         spent: dict[str, list[float]] = {"save_us": [], "step_us": [], "restore_us": []}
-        deadline = time.monotonic() + 5
-        for _ in range(50):
+        clock = self._clock("measuring", 50, 5)
+        for turn in range(50):
             number = random_drive(actions, 1, self.rng).number(keeper, 0)
             if number is None:
                 break
-            clock = [time.perf_counter()]
+            times = [time.perf_counter()]
             snapshot = keeper.save()
-            clock.append(time.perf_counter())
+            times.append(time.perf_counter())
             keeper.step(actions[number], self.rng)
-            clock.append(time.perf_counter())
+            times.append(time.perf_counter())
             keeper.restore(snapshot)
-            clock.append(time.perf_counter())
-            for name, seconds in zip(spent, np.diff(clock), strict=True):
+            times.append(time.perf_counter())
+            for name, seconds in zip(spent, np.diff(times), strict=True):
                 spent[name].append(float(seconds) * 1e6)
             if keeper.step(actions[number], self.rng)[2]:
                 self.model.start(0)
-            if time.monotonic() > deadline:
+            if not clock(turn + 1):
                 break
         return {name: float(np.median(values)) for name, values in spent.items()}
 
@@ -352,5 +380,7 @@ class _Doctor:
             passed=tuple(self.passed),
             problems=tuple(self.problems),
             advice=tuple(dict.fromkeys(self.advice)),
+            repeat=model.steps_per_call,
+            pictures=self.pictures,
             **costs,
         )

@@ -1,23 +1,40 @@
-"""What the doctor asks of masks and cells."""
+"""What the doctor asks of masks, cells and pictures."""
 
 from __future__ import annotations
 
 import time
+import warnings
+from collections.abc import Callable
 from itertools import count, pairwise
 from typing import Any
 
 import numpy as np
 
 from platypoos.models.gymnasium.model import GymnasiumModel
+from platypoos.models.gymnasium.painting import painter_of, picture
+from platypoos.models.gymnasium.trial import random_drive
 
 _STATES, _LENGTH, _SECONDS = 2000, 200, 5.0
 """States to visit to measure cells, those of one walk, and how long that may take."""
 
 
+_PICTURES = 3
+"""Restored states whose pictures are compared."""
+_ALIKE = 0.002
+"""The share of pixels that may differ: some draw sparks, or one ray after the other."""
+
+
 def examine_masks(
-    model: GymnasiumModel, trajectories: int, steps: int, rng: np.random.Generator, until: float
+    model: GymnasiumModel,
+    trajectories: int,
+    steps: int,
+    rng: np.random.Generator,
+    tell: Callable[[int], bool],
 ) -> tuple[str, str]:
-    """What is well with the masks of a model, or else what is wrong; the other is empty."""
+    """What is well with the masks of a model, or else what is wrong; the other is empty.
+
+    ``tell`` is called with the number of states asked about, and says whether there is time left.
+    """
     legal: Any = model.legal
     states, allowed = 0, 0
     for number in range(trajectories):
@@ -41,7 +58,7 @@ def examine_masks(
             states, allowed = states + 1, allowed + len(actions)
             action = actions[int(rng.integers(len(actions)))]
             after, _, ended = model.step(state, action, np.random.default_rng(seed))
-            if ended or time.monotonic() > until:
+            if not tell(states) or ended:
                 break
             again = model.step(state, action, np.random.default_rng(seed)).state
             if legal(again) != legal(after):
@@ -125,3 +142,55 @@ def _some_action(model: GymnasiumModel, state: Any, rng: np.random.Generator) ->
 
 def _where(model: GymnasiumModel, state: Any, _: float, ended: bool) -> Any:
     return "end" if ended else model.key(state)
+
+
+def compare_pictures(model: GymnasiumModel, rng: np.random.Generator) -> tuple[str, str]:
+    """Whether restored states look as the original did, and what to do, if anything."""
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            gaps = _differences(model, rng)
+    except Exception as error:  # noqa: BLE001  whatever it is, it cannot be rendered
+        return f"not compared: {error}", ""
+    if not gaps:
+        return "not compared: the first step ended the episode", ""
+    if max(gaps) > _ALIKE:
+        return (
+            f"wrong: up to {max(gaps):.1%} of the pixels differ from the original's after a restore"
+        ), "do not trust films of it: what it draws depends on more than the state that is saved"
+    some = f", but for {max(gaps):.2%} of the pixels" if max(gaps) else ""
+    return f"the same as the original's in {len(gaps)} restored states{some}", ""
+
+
+def _differences(model: GymnasiumModel, rng: np.random.Generator) -> list[float]:
+    """The share of pixels that differ, for each restored state."""
+    painter, notes = painter_of(model), model.keeper.notes
+    own = painter is model.keeper
+    if not own:
+        painter.notes = None if notes is None else notes.blank()
+    try:
+        model.start(0)
+        painter.reset(0)
+        drive = random_drive(model.actions, 2 * _PICTURES, rng)
+        seen: list[tuple[Any, Any]] = []
+        for step in range(2 * _PICTURES):
+            outcome = drive.take(painter, step, np.random.default_rng(drive.seeds[step]))
+            if outcome is None or outcome[2]:
+                break
+            if step % 2:
+                snapshot = painter.save()
+                # Atari draws a restored state in another way than one that was stepped to.
+                painter.restore(snapshot)
+                seen.append((snapshot, picture(painter, model.name)))
+        gaps = []
+        for place in rng.permutation(len(seen)).tolist():
+            snapshot, original = seen[place]
+            painter.restore(snapshot)
+            again = picture(painter, model.name)
+            alike = again.shape == original.shape
+            gaps.append(float((again != original).any(axis=-1).mean()) if alike else 1.0)
+        return gaps
+    finally:
+        if not own:
+            painter.notes = None
+        model.start(0)

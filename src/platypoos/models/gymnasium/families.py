@@ -25,6 +25,11 @@ class ClassicControl(Keeper):
 
     family = "classic control"
 
+    def render(self) -> Any:
+        if hasattr(self.core, "last_u"):
+            self.core.last_u = None  # Pendulum draws its last torque, which is no part of a state
+        return super().render()
+
     def save_core(self) -> Any:
         return self.core.state
 
@@ -102,6 +107,7 @@ class MuJoCo(Keeper):
         # Environments of others may keep more than physics.
         self._own = not type(self.core).__module__.startswith("gymnasium.envs.mujoco.")
         self._ignored = NOT_STATE | {"model", "data", "mujoco_renderer", "init_qpos", "init_qvel"}
+        self._spare: Any = None
 
     def save_core(self) -> Any:
         core = self.core
@@ -125,6 +131,25 @@ class MuJoCo(Keeper):
         for view in self._views:
             view[:] = snapshot[start : start + view.size]
             start += view.size
+
+    def follow(self) -> None:
+        kind = self._mujoco.mjtObj.mjOBJ_CAMERA
+        camera = self._mujoco.mj_name2id(self.core.model, kind, "track")
+        if camera >= 0:
+            self.core.mujoco_renderer.camera_id = camera
+
+    def render(self) -> Any:
+        # Orientations, cameras and lights are not restored. A forward pass computes them; it also
+        # writes what steps start from, so all data are put back as they were.
+        model, data, mujoco = self.core.model, self.core.data, self._mujoco
+        if self._spare is None:
+            self._spare = mujoco.MjData(model)
+        mujoco.mj_copyData(self._spare, model, data)
+        try:
+            mujoco.mj_forward(model, data)
+            return super().render()
+        finally:
+            mujoco.mj_copyData(data, model, self._spare)
 
 
 class Atari(Keeper):

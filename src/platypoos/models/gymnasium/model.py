@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from platypoos.checks import check_count, check_seed
+from platypoos.checks import check_action_names, check_count, check_seed
 from platypoos.errors import InvalidArgument
 from platypoos.models.base import Access, Transition
 from platypoos.models.gymnasium.acting import Acting
@@ -17,8 +17,9 @@ from platypoos.models.gymnasium.cells import Cells
 from platypoos.models.gymnasium.families import ToyText
 from platypoos.models.gymnasium.making import gymnasium_package, make_environment, was_reset
 from platypoos.models.gymnasium.masks import find_masks
+from platypoos.models.gymnasium.names import name_actions
 from platypoos.models.gymnasium.notes import Notes, as_told, bare, legal_of
-from platypoos.models.gymnasium.painting import make_painter, picture
+from platypoos.models.gymnasium.painting import draw
 from platypoos.models.gymnasium.registry import METHODS, is_atari, native_keeper
 from platypoos.models.gymnasium.sending import sent_notes, sent_parts
 from platypoos.models.gymnasium.snapshots import DeepCopyKeeper, Keeper, ReplayKeeper
@@ -49,7 +50,8 @@ class GymnasiumModel:
             by deep copies: those are made of it, and it is left alone.
         seed: for the first state; 0 if left out.
         actions: a list of actions to choose from, or for a continuous box the number of evenly
-            spaced values of each coordinate. Discrete spaces need none.
+            spaced values of each coordinate, or "sparse" (see :func:`~platypoos.sparse_actions`).
+            Discrete spaces need none.
         repeat: how many times a chosen action is taken in the environment; rewards add up, without
             a discount (:class:`~platypoos.RepeatedAction` discounts them). It stops where the
             action is no longer legal.
@@ -68,11 +70,13 @@ class GymnasiumModel:
         features: ``features(state)`` returns a value for each feature, for planners that look for
             new ones. Left out, they are the memory of an Atari game (128 bytes), the cell with
             ``resolution``, the entries of the state in classic control.
+        action_names: a text for each action; what the environment calls them if left out.
         **options: passed on to ``gymnasium.make``.
 
     Attributes:
         family, method: the kind of environment, and how it is restored.
         legal: ``legal(state)`` returns the numbers of the legal actions; None without masks.
+        action_names: a text for each action, or None.
         replayed: steps taken again to restore states, beside the calls of planners.
 
     >>> import platypoos as pp
@@ -88,7 +92,7 @@ class GymnasiumModel:
         self,
         env: Any,
         seed: int | None = None,
-        actions: Sequence[Any] | int | None = None,
+        actions: Sequence[Any] | int | str | None = None,
         repeat: int = 1,
         method: str | None = None,
         *,
@@ -97,6 +101,7 @@ class GymnasiumModel:
         key: Callable[[Any], Hashable] | None = None,
         resolution: float | Sequence[float] | None = None,
         features: Callable[[Any], Any] | None = None,
+        action_names: Sequence[str] | None = None,
         **options: Any,
     ) -> None:
         gymnasium = gymnasium_package()
@@ -125,6 +130,8 @@ class GymnasiumModel:
         self._cells: Cells | None = None
         self.actions = list_actions(made, actions)
         self.num_actions = len(self.actions)
+        named = name_actions(made, self.actions) if action_names is None else action_names
+        self.action_names = check_action_names(named, self.num_actions)
         self.access = Access.RESTORE
         self._painter: Keeper | None = None
         self._sent: Any = None  # the environment as workers get it
@@ -365,17 +372,12 @@ class GymnasiumModel:
 
     def render(self, state: Any) -> Any:
         """A picture of a state: an array of height, width and RGB."""
-        if self.keeper.can_render():
-            if state is not self._live:
-                self.restore(state)
-                self._live = state
-            return picture(self.keeper, self.name)
-        if self._painter is None:
-            env, options = self._recipe
-            recipe = env if isinstance(env, str) else self.env.spec
-            self._painter = make_painter(recipe, options, self.seed, self.method, self.name)
-        self._painter.restore({"s": state} if hasattr(self, "successors") else bare(state))
-        return picture(self._painter, self.name)
+        return draw(self, state)
+
+    @property
+    def steps_per_call(self) -> int:
+        """Steps of the environment that a call takes at most."""
+        return self.repeat
 
     @property
     def frames_per_second(self) -> float:

@@ -3,14 +3,40 @@
 from __future__ import annotations
 
 import os
+from ctypes.util import find_library
 from typing import Any
 
 import numpy as np
 
 from platypoos.errors import InvalidArgument
 from platypoos.models.gymnasium.making import make_environment
+from platypoos.models.gymnasium.notes import bare
 from platypoos.models.gymnasium.registry import METHODS, native_keeper
 from platypoos.models.gymnasium.snapshots import DeepCopyKeeper, Keeper
+
+
+def draw(model: Any, state: Any) -> Any:
+    """A picture of a state of a ``GymnasiumModel``."""
+    if model.keeper.can_render():
+        if state is not model._live:
+            model.restore(state)
+            model._live = state
+        return picture(model.keeper, model.name)
+    painter = painter_of(model)
+    painter.restore({"s": state} if hasattr(model, "successors") else bare(state))
+    model._live = None  # MiniGrid's painter has put its things into this state
+    return picture(painter, model.name)
+
+
+def painter_of(model: Any) -> Keeper:
+    """The keeper of the environment that draws the states of a ``GymnasiumModel``."""
+    if model.keeper.can_render():
+        return model.keeper  # type: ignore[no-any-return]
+    if model._painter is None:
+        env, options = model._recipe
+        recipe = env if isinstance(env, str) else model.env.spec
+        model._painter = make_painter(recipe, options, model.seed, model.method, model.name)
+    return model._painter  # type: ignore[no-any-return]
 
 
 def picture(keeper: Keeper, name: str) -> Any:
@@ -18,7 +44,10 @@ def picture(keeper: Keeper, name: str) -> Any:
     try:
         frame = keeper.render()
     except Exception as error:
-        hint = " (without a screen set MUJOCO_GL to egl or osmesa)"
+        hint = (
+            " (without a screen MuJoCo needs EGL or OSMesa: on Debian apt-get install libegl1 "
+            "libgl1-mesa-dri; MUJOCO_GL=egl or osmesa chooses one)"
+        )
         hint = hint if keeper.family == "MuJoCo" else ""
         raise InvalidArgument(f"{name} cannot be rendered: {error}{hint}") from error
     if not isinstance(frame, np.ndarray):
@@ -33,13 +62,23 @@ def make_painter(recipe: Any, options: dict[str, Any], seed: int, method: str, n
     os.environ.setdefault("SDL_NO_SIGNAL_HANDLERS", "1")  # else Ctrl-C is SDL's
     if not {"DISPLAY", "WAYLAND_DISPLAY"} & os.environ.keys():
         os.environ.setdefault("SDL_VIDEODRIVER", "dummy")  # else SDL complains of no screen
-        os.environ.setdefault("MUJOCO_GL", "egl")
+        _choose_gl()
     made = make_environment(recipe, {**options, "render_mode": "rgb_array"})
     made.reset(seed=seed)
     keeper = METHODS[method](made) if method in METHODS else native_keeper(made)
     if keeper is None or isinstance(keeper, DeepCopyKeeper):
         raise _cannot(name)
+    if not any("camera" in option for option in made.spec.kwargs):
+        keeper.follow()
     return keeper
+
+
+def _choose_gl() -> None:
+    """Let MuJoCo render without a screen, by the library that is there."""
+    if "MUJOCO_GL" not in os.environ:
+        found = [name for name in ("EGL", "OSMesa") if find_library(name)]
+        if found:
+            os.environ["MUJOCO_GL"] = found[0].lower()
 
 
 def _cannot(name: str) -> InvalidArgument:

@@ -29,6 +29,10 @@ class SimulatorReport:
     """Microseconds that a save takes (median), and so on."""
     restore_us: float = field(default=float("nan"))
     step_us: float = field(default=float("nan"))
+    repeat: int = 1
+    """Steps of the simulator that a call of the model takes at most."""
+    pictures: str = ""
+    """Whether restored states look as the original did; empty if that was not asked."""
 
     @property
     def ok(self) -> bool:
@@ -51,7 +55,10 @@ class SimulatorReport:
                 f"  cost: save {self.save_us:.1f} µs, restore {self.restore_us:.1f} µs, "
                 f"step {self.step_us:.0f} µs"
             )
+        if self.repeat > 1:
+            lines.append(f"  a call of the model: up to {self.repeat} steps of the simulator")
         lines += [f"  ok: {line}" for line in self.passed]
+        lines += [f"  pictures: {self.pictures}"] if self.pictures else []
         lines += [f"  problem: {line}" for line in self.problems]
         lines += [f"  do: {line}" for line in self.advice]
         return "\n".join(lines)

@@ -28,6 +28,7 @@ def sent_parts(model: Any) -> tuple[Any, dict[str, Any]]:
         "key": model._key,
         "resolution": model.resolution,
         "features": model._features,
+        "action_names": model.action_names,
         **options,
     }
     return model._sent, settings

@@ -211,6 +211,9 @@ class Keeper:
         """A picture of the state the environment is in."""
         return self.env.render()
 
+    def follow(self) -> None:
+        """Render with a camera that follows what moves, if there is one to choose."""
+
     def direct(self, actions: list[Any]) -> Callable[..., Any] | None:
         """Restore, step and save in one function, if that is faster; only without wrappers."""
         del actions
