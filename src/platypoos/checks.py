@@ -192,17 +192,26 @@ def check_state(state: Any, usual: NDArray[Any]) -> NDArray[Any]:
 
 def same(a: Any, b: Any) -> bool:
     """Whether two states or observations are equal, whatever they are made of; NaN equals NaN."""
+    return _same(a, b, set())
+
+
+def _same(a: Any, b: Any, open_pairs: set[tuple[int, int]]) -> bool:
+    """The same; objects may refer to each other, so pairs that are being compared are known."""
     if isinstance(a, np.ndarray) or isinstance(b, np.ndarray):
         a, b = np.asarray(a), np.asarray(b)
         floats = a.dtype.kind in "fc" and b.dtype.kind in "fc"
         return a.shape == b.shape and bool(np.array_equal(a, b, equal_nan=floats))
     if isinstance(a, dict) and isinstance(b, dict):
-        return a.keys() == b.keys() and all(same(a[key], b[key]) for key in a)
+        return a.keys() == b.keys() and all(_same(a[key], b[key], open_pairs) for key in a)
     if isinstance(a, list | tuple) and isinstance(b, list | tuple):
-        return len(a) == len(b) and all(same(x, y) for x, y in zip(a, b, strict=True))
+        pairs = zip(a, b, strict=False)
+        return len(a) == len(b) and all(_same(x, y, open_pairs) for x, y in pairs)
     compares_by_identity = "__eq__" not in {name for c in type(a).__mro__[:-1] for name in vars(c)}
     if compares_by_identity and hasattr(a, "__dict__") and type(a) is type(b):
-        return same(vars(a), vars(b))
+        pair = (id(a), id(b))
+        if a is b or pair in open_pairs:
+            return True
+        return _same(vars(a), vars(b), open_pairs | {pair})
     return bool(a == b)
 
 

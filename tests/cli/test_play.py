@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import signal
@@ -14,6 +15,7 @@ from PIL import Image
 
 import platypoos as pp
 from platypoos.cli.main import main
+from platypoos.progress import StatusLine
 
 
 def frames(path):
@@ -130,19 +132,112 @@ def test_play(tmp_path, capsys):
     assert main(command) == 0
     printed = capsys.readouterr()
     assert "Pendulum-v1, platypus: 10 steps; total reward -" in printed.out
-    assert "600 calls" in printed.out
+    assert "600 calls of up to 2 simulator steps (1200)" in printed.out
     assert "step 10 of 10" in printed.err
-    assert "calls/s" in printed.err
+    assert "calls/s of 2 simulator steps" in printed.err
     assert len(frames(film)) == 11
     first = json.loads(table.read_text())
+    assert (first["environment"], first["planner"]) == ("Pendulum-v1", "platypus")
+    assert (first["access"], first["action_names"]) == ("restore", ["-2", "0", "2"])
+    assert (first["calls"], first["steps_per_call"]) == (600, 2)
+    assert first["simulator_steps_at_most"] == 1200
     assert main([*command, "--workers", "2", "--quiet"]) == 0
     assert json.loads(table.read_text()) == first
     assert capsys.readouterr().err == ""
 
 
-def test_play_tells_what_was_replayed(capsys):
-    assert main(["play", "LunarLander-v3", "--budget", "40", "--steps", "3", "--quiet"]) == 0
-    assert "replayed" in capsys.readouterr().out
+@pytest.mark.parametrize("planner", ["platypus", "platypoos"])
+def test_play_tells_how_it_planned(planner, tmp_path, capsys):
+    table = tmp_path / "out.json"
+    command = ["play", "LunarLander-v3", "--budget", "40", "--steps", "3", "--planner", planner]
+    assert main([*command, "--json", str(table)]) == 0
+    printed = capsys.readouterr()
+    assert f"LunarLander-v3, {planner}, access reset (open loop): 3 steps; " in printed.out
+    assert "120 calls\n" in printed.out  # one step each
+    assert "replayed" in printed.out
+    first = json.loads(table.read_text())
+    assert (first["planner"], first["access"]) == (planner, "reset")
+    name = first["action_names"][first["steps"][-1]["action"]]
+    assert f"step 3 of 3  action {first['steps'][-1]['action']}, {name}  reward" in printed.err
+    assert main([*command, "--quiet", "--access", "restore"]) == 2
+    assert "can only be reset" in capsys.readouterr().err
+
+
+def test_access_that_was_asked_for_is_told(tmp_path, capsys):
+    table = tmp_path / "out.json"
+    command = ["play", "CartPole-v1", "--budget", "20", "--steps", "2", "--quiet"]
+    assert main([*command, "--access", "reset", "--json", str(table)]) == 0
+    assert "CartPole-v1, platypus, access reset (open loop): 2 steps" in capsys.readouterr().out
+    assert json.loads(table.read_text())["access"] == "reset"
+    assert main(["plan", "--access", "reset", "--budget", "20"]) == 0
+    assert "discount 0.95, access reset (open loop), seed 0\n" in capsys.readouterr().out
+
+
+def test_play_with_sparse_actions(capsys):
+    command = ["play", "HalfCheetah-v5", "--budget", "30", "--steps", "1", "--quiet"]
+    assert main([*command, "--actions", "sparse"]) == 0
+    assert "HalfCheetah-v5, platypus: 1 steps" in capsys.readouterr().out
+    assert main([*command, "--actions", "5"]) == 2
+    assert "(play: --actions sparse)" in capsys.readouterr().err
+
+
+def test_wrapped_models_count_simulator_steps():
+    inner = pp.GymnasiumModel("CartPole-v1", repeat=4)
+    assert pp.NoisyReward(inner, 1.0).steps_per_call == 4
+    model = pp.RepeatedAction(inner, repeat=2, discount=0.9)
+    episode = pp.control(model, budget=10, steps=2, seed=0)
+    table = episode.as_dict()
+    assert (table["calls"], table["simulator_steps_at_most"]) == (20, 160)
+
+
+class Terminal(io.StringIO):
+    def isatty(self):
+        return True
+
+
+def test_the_doctor_shows_how_far_it_is(monkeypatch):
+    terminal = Terminal()
+    monkeypatch.setattr(sys, "stderr", terminal)
+    monkeypatch.setattr(StatusLine, "_SECONDS", 0.0)
+    pp.check_simulator("CartPole-v1", trajectories=2, steps=5)
+    lines = terminal.getvalue().split("\r")
+    for what in ("restoring states", "looking for randomness", "measuring", "comparing pictures"):
+        assert any(line.startswith(f"CartPole-v1: {what}") for line in lines), what
+    assert any("restoring states, 7 of 10 in " in line for line in lines)
+    assert max(len(line) for line in lines) < 80
+    assert lines[-1] == ""  # what is printed next is at the start of an empty line
+    assert not lines[-2].strip()
+
+
+def test_the_doctor_is_silent_where_nobody_watches(capsys):
+    pp.check_simulator("CartPole-v1", trajectories=1, steps=2)
+    assert capsys.readouterr().err == ""
+    told = []
+    pp.check_simulator("CartPole-v1", trajectories=1, steps=2, on_progress=told.append)
+    assert told[0].startswith("CartPole-v1: restoring states, 0 of 2 in 0 s of at most 40")
+    assert capsys.readouterr().err == ""
+
+
+def test_play_shows_a_line_that_fits(monkeypatch, capsys):
+    terminal = Terminal()
+    monkeypatch.setattr(sys, "stderr", terminal)
+    monkeypatch.setattr(StatusLine, "_SECONDS", 0.0)
+    command = ["play", "Hopper-v5", "--actions", "3", "--repeat", "2", "--budget", "30"]
+    assert main([*command, "--steps", "2"]) == 0
+    lines = terminal.getvalue().split("\r")
+    assert max(len(line.rstrip("\n")) for line in lines) < 80
+    assert any(line.startswith("step 2 of 2  action ") for line in lines)
+    assert lines[-1].endswith("\n")
+
+
+def test_the_doctor_tells_what_a_call_is(capsys):
+    command = ["check", "CartPole-v1", "--trajectories", "1", "--steps", "3", "--no-pictures"]
+    assert main([*command, "--repeat", "4"]) == 0
+    printed = capsys.readouterr().out
+    assert "  a call of the model: up to 4 steps of the simulator\n" in printed
+    assert "pictures" not in printed
+    assert main([*command, "--repeat", "4", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["repeat"] == 4
 
 
 def test_an_interruption_keeps_what_was_played(tmp_path):

@@ -153,7 +153,7 @@ def compare_pictures(model: GymnasiumModel, rng: np.random.Generator) -> tuple[s
     except Exception as error:  # noqa: BLE001  whatever it is, it cannot be rendered
         return f"not compared: {error}", ""
     if not gaps:
-        return "not compared: the first step ended the episode", ""
+        return "not compared: the episode ended before its second step", ""
     if max(gaps) > _ALIKE:
         return (
             f"wrong: up to {max(gaps):.1%} of the pixels differ from the original's after a restore"

@@ -20,7 +20,6 @@ def draw(model: Any, state: Any) -> Any:
     if model.keeper.can_render():
         if state is not model._live:
             model.restore(state)
-            model._live = state
         return picture(model.keeper, model.name)
     painter = painter_of(model)
     painter.restore({"s": state} if hasattr(model, "successors") else bare(state))
