@@ -50,13 +50,16 @@ def test_every_block_runs(tmp_path, monkeypatch, capsys):
 def test_the_page_on_simulators_is_true():
     page = (Path(__file__).parents[2] / "docs" / "simulators.md").read_text()
     blocks = re.findall(r"```python\n(.*?)```", page, re.DOTALL)
-    assert len(blocks) == 3
+    assert len(blocks) == 4
     names: dict[str, object] = {}
     exec(blocks[0], names)  # noqa: S102
     assert names["episode"].actions == (1, 2, 3, 4, 5)
-    for block in blocks[1:]:
+    for block in (blocks[1], blocks[3]):
         exec(block, names)  # noqa: S102
         assert names["episode"].terminated
+    exec(blocks[2], names)  # noqa: S102
+    assert (len(names["few"]), len(names["more"])) == (13, 15)
+    assert names["model"].action_names[:3] == ("(0, 0, 0)", "(-1, 0, 0)", "(1, 0, 0)")
 
 
 def test_no_placeholder_is_left():

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+
 import gymnasium
 import numpy as np
 import pytest
@@ -32,17 +34,22 @@ FILMED = {
 }
 
 
-def needs_gl(name):
-    """Skip where nothing can draw MuJoCo's pictures."""
-    if not name.startswith(("HalfCheetah", "Reacher")):
-        return
+@functools.cache
+def no_gl():
+    """Why nothing can draw MuJoCo's pictures; empty if something can."""
     painting._choose_gl()
     env = gymnasium.make("Reacher-v5", render_mode="rgb_array")
     env.reset(seed=0)
     try:
         env.render()
     except Exception as error:  # noqa: BLE001  whatever GL raises
-        pytest.skip(f"MuJoCo cannot render here, as there is no EGL or OSMesa: {error}")
+        return f"MuJoCo cannot render here, as there is no EGL or OSMesa: {error}"
+    return ""
+
+
+def needs_gl(name):
+    if name.startswith(("HalfCheetah", "Reacher")) and no_gl():
+        pytest.skip(no_gl())
 
 
 class Plain:
