@@ -174,16 +174,30 @@ class Agent:
 
     def plan_at(self, state: Any) -> Plan:
         """As ``act``, where nobody else acts in the model's environment."""
-        # Some models that can only be reset keep their state to themselves: two calls tell.
+        asked, checked = self._asked, 0
         if self.steps == 1 and may_hide_its_state(self.model):
-            check_goes_on(self.model, state)
+            checked = self._check_goes_on(state)
+            if asked.budget is not None:
+                asked = replace(asked, budget=asked.budget - checked)
         self._next = UNKNOWN
-        self._plan = self._plan_for(state, self._memory, self._random.spawn(1)[0])
+        found = self._plan_for(state, asked, self._memory, self._random.spawn(1)[0])
+        if checked:
+            found = replace(found, calls=found.calls + checked, budget=self._asked.budget)
+        self._plan = found
         self.steps += 1
-        return self._plan
+        return found
 
-    def _plan_for(self, state: Any, memory: Any, seed: Seed) -> Plan:
-        asked = self._asked
+    def _check_goes_on(self, state: Any) -> int:
+        """Some models that can only be reset keep their state to themselves: two calls tell.
+
+        They are a part of the plan's budget: at most a fifth of it, and a call for each action
+        is kept.
+        """
+        budget = self._asked.budget
+        most = 100 if budget is None else min(budget // 5, budget - int(self.model.num_actions))
+        return check_goes_on(self.model, state, most)
+
+    def _plan_for(self, state: Any, asked: Asked, memory: Any, seed: Seed) -> Plan:
         if self.horizon is not None:
             asked = replace(asked, horizon=max(1, self.horizon - self.steps))
         return self.planner.answer(self.model, state, asked, seed=seed, memory=memory)
@@ -231,7 +245,7 @@ class Agent:
             while True:
                 memory = self.planner.remember()
                 for _ in range(2):  # the second time with a memory
-                    self._plan_for(state, memory, generator.spawn(1)[0])
+                    self._plan_for(state, self._asked, memory, generator.spawn(1)[0])
                 if not WORKSHOP.open_orders:
                     break
                 WORKSHOP.wait_and_show(quiet=quiet)

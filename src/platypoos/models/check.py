@@ -18,7 +18,7 @@ from platypoos.models.base import Access, access_of, said_of_one
 from platypoos.models.compiled import CompiledModel
 from platypoos.models.failures import act, brief
 from platypoos.models.features import ask_features, entries, not_hashable
-from platypoos.models.hidden import check_goes_on, may_hide_its_state
+from platypoos.models.hidden import LONGEST, check_goes_on, may_hide_its_state
 from platypoos.models.keys import key_of
 
 
@@ -292,7 +292,7 @@ class _Checker:
         after = act(self.model, self.copy(self.start), action, np.random.default_rng(0))
         if not after.terminated:
             try:
-                check_goes_on(self.model, after.state)
+                check_goes_on(self.model, after.state, 2 * LONGEST)
             except DynamicsError as error:
                 self.notes.append(str(error))
 

@@ -26,19 +26,25 @@ def may_hide_its_state(model: Any) -> bool:
     return not (getattr(model, "saves_states", False) or hasattr(model, "successors"))
 
 
-def check_goes_on(model: Any, state: Any) -> None:
+def check_goes_on(model: Any, state: Any, most: int) -> int:
     """Raise an error if a model cannot go on from ``state`` twice in the same way.
 
     The same walk is taken twice, with the same random numbers: one step, or more as long as the
-    state that comes back is the same, such as "under way".
+    state that comes back is the same, such as "under way". Returns the calls that were made, at
+    most ``most``.
     """
+    longest = min(LONGEST, most // 2)
+    if longest < 1:
+        return 0
     advisor = Advisor(model, model.num_actions)
     action = int(np.flatnonzero(advisor.mask(state))[0]) if advisor.masked else 0
     before = _copied(state)
-    one = _walk(model, state, action)
-    changed = not same(before, state)
-    how = f"a step from it changed it to {brief(state)}" if changed else ""
-    how = how or _contradiction(one, _walk(model, state, action))
+    one = _walk(model, state, action, longest)
+    if not same(before, state):
+        other, how = [], f"a step from it changed it to {brief(state)}"
+    else:
+        other = _walk(model, state, action, longest)
+        how = _contradiction(one, other)
     if how:
         raise DynamicsError(
             f"planning cannot go on from the state {brief(before)}: {how}. The model seems to keep "
@@ -49,13 +55,14 @@ def check_goes_on(model: Any, state: Any) -> None:
             state=state,
             action=action,
         )
+    return len(one) + len(other)
 
 
-def _walk(model: Any, state: Any, action: int) -> list[Transition]:
+def _walk(model: Any, state: Any, action: int, longest: int) -> list[Transition]:
     """One action again and again, as long as the state stays the same."""
     rng, here = np.random.default_rng(0), state
     steps: list[Transition] = []
-    for _ in range(LONGEST):
+    for _ in range(longest):
         after = act(model, here, action, rng)
         steps.append(after._replace(state=_copied(after.state)))
         if after.terminated or not same(after.state, state):
