@@ -9,6 +9,7 @@ import sqlite3
 import subprocess
 import sys
 import time
+from contextlib import closing
 
 import numpy as np
 import pytest
@@ -248,6 +249,24 @@ def test_bad_files(text, message, tmp_path):
         experiments.load(tmp_path / "grid.toml")
 
 
+@pytest.mark.parametrize(
+    ("problem", "message"),
+    [
+        ("'named_code:make'", "unknown problem 'named_code:make'"),
+        ("{name = 'named_code:make'}", "unknown problem"),
+        ("{name = 'gymnasium', env = 'named_code:CartPole-v1'}", "would import a module"),
+    ],
+)
+def test_a_file_cannot_name_code(problem, message, tmp_path, monkeypatch):
+    (tmp_path / "named_code.py").write_text("raise SystemExit('was imported')\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    grid = f"[[blocks]]\nproblems=[{problem}]\nplanners=['random']\nbudgets=[10]"
+    (tmp_path / "grid.toml").write_text(grid)
+    with pytest.raises(pp.InvalidArgument, match=message):
+        experiments.load(tmp_path / "grid.toml")
+    assert "named_code" not in sys.modules
+
+
 def test_a_directory_without_results(tmp_path, capsys):
     assert main(["report", str(tmp_path)]) == 2
     assert "there are no results in" in capsys.readouterr().err
@@ -271,6 +290,15 @@ def test_databases_that_are_none(tmp_path):
         with pytest.raises(StoreError, match="another kind of database"):
             Store(other, create=create)
     assert (other / "results.sqlite").read_bytes() == before
+
+
+def test_a_database_that_would_run_something(tmp_path):
+    Store(tmp_path, create=True).close()
+    with closing(sqlite3.connect(tmp_path / "results.sqlite")) as db, db:
+        db.execute("CREATE TRIGGER t AFTER INSERT ON cells BEGIN DELETE FROM facts; END")
+    for create in (True, False):
+        with pytest.raises(StoreError, match="has triggers or views"):
+            Store(tmp_path, create=create)
 
 
 def test_a_database_of_another_version(tmp_path):

@@ -67,7 +67,14 @@ class Store:
                 mode = "ro" if os.access(folder, os.W_OK) else "ro&immutable=1"
                 address = f"{self.path.resolve().as_uri()}?mode={mode}"
                 self.db = sqlite3.connect(address, timeout=60, isolation_level=None, uri=True)
-            tables = {name for (name,) in self.db.execute("SELECT name FROM sqlite_master")}
+            self.db.execute("PRAGMA trusted_schema = OFF")  # it may be from somebody else
+            entries = self.db.execute("SELECT name, type FROM sqlite_master").fetchall()
+            if any(kind in {"trigger", "view"} for _, kind in entries):
+                raise StoreError(
+                    f"{self.path} has triggers or views, which are none of ours and would be run; "
+                    "it was left as it is"
+                )
+            tables = {name for name, _ in entries}
             if not tables and create:
                 self._set_up()
             elif not {"facts", "cells"} <= tables:
