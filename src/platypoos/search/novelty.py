@@ -18,7 +18,7 @@ from platypoos.errors import InvalidArgument, ModelError
 from platypoos.ledger.tree import ROOT, Tree, set_node, ticket
 from platypoos.models.advice import UNASKED
 from platypoos.models.base import Access, said_of_one
-from platypoos.models.failures import brief
+from platypoos.models.failures import brief, worded
 from platypoos.search.base import Planner
 from platypoos.search.growth import NOBODY, Growth, options
 
@@ -79,7 +79,7 @@ class FeatureReader:
                     ],
                     np.int64,
                 )
-            except TypeError as error:
+            except Exception as error:  # mostly a TypeError; whatever it is, there is no hash
                 raise self._unhashable(features, state) from error
         if self._width > 1 and len(atoms) > MOST_PAIRED:
             raise InvalidArgument(
@@ -102,7 +102,7 @@ class FeatureReader:
             raise
         except Exception as error:
             raise ModelError(
-                f"the model's features raised {type(error).__name__}: {error} (at state "
+                f"the model's features raised {worded(error)} (at state "
                 f"{brief(state)}); the original traceback is above",
                 state=state,
             ) from error
