@@ -15,6 +15,7 @@ from platypoos.experiments.spec import Block, Experiment
 from platypoos.experiments.standings import Standings, standings
 from platypoos.experiments.standings_page import draw, explained, grid, page_parts
 from platypoos.experiments.store import Store
+from platypoos.version import install
 
 COLOURS = (
     "#1f77b4", "#d62728", "#2ca02c", "#9467bd", "#ff7f0e", "#8c564b", "#e377c2", "#17becf",
@@ -53,9 +54,7 @@ def write_report(folder: Path | str) -> list[Path]:
         import matplotlib as mpl
         import plotly
     except ImportError as error:
-        raise InvalidArgument(
-            f"a report needs {error.name}: pip install 'platypoos[experiments]'"
-        ) from error
+        raise InvalidArgument(f"a report needs {error.name}: {install('experiments')}") from error
     del mpl, plotly
     store = Store(folder)
     try:

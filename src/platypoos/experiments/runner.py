@@ -23,6 +23,7 @@ from platypoos.experiments.spec import NO_MAKERS, PROBLEMS, Cell, Experiment, Ma
 from platypoos.experiments.store import Store
 from platypoos.models.gymnasium.snapshots import pickled
 from platypoos.progress import progress_bar
+from platypoos.version import install
 
 CALLS_PER_CHUNK = 2_000_000
 """Compiled calls of a chunk of cells that is sent to a worker: less than a second of work."""
@@ -190,9 +191,7 @@ def _executor(workers: int | None, cluster: str | None) -> Iterator[tuple[Execut
         try:
             from distributed import Client
         except ImportError as error:
-            raise InvalidArgument(
-                "a cluster needs Dask: pip install 'platypoos[cluster]'"
-            ) from error
+            raise InvalidArgument(f"a cluster needs Dask: {install('cluster')}") from error
         try:
             client = Client(cluster, timeout=CLUSTER_SECONDS)
         except (OSError, ValueError, TimeoutError) as error:

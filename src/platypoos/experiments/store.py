@@ -16,6 +16,7 @@ from pathlib import Path
 from platypoos.errors import InvalidArgument, PlatypoosError
 from platypoos.experiments.cells import Row
 from platypoos.experiments.spec import MEASURES, Cell, Experiment, canonical
+from platypoos.version import install
 
 FILE = "results.sqlite"
 SCHEMA = 2
@@ -209,9 +210,7 @@ class Store:
                 import pyarrow as pa
                 from pyarrow import parquet
             except ImportError as error:
-                raise InvalidArgument(
-                    "Parquet needs pyarrow: pip install 'platypoos[experiments]'"
-                ) from error
+                raise InvalidArgument(f"Parquet needs pyarrow: {install('experiments')}") from error
             parquet.write_table(pa.Table.from_pylist(rows), path)
         else:
             raise InvalidArgument(f"export to a .csv or a .parquet file, not {path}")
