@@ -17,18 +17,21 @@ import faulthandler
 import json
 import os
 import random
+import subprocess
 import sys
+import tempfile
 import time
 import traceback
 import warnings
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+import numba
 import numpy as np
 from fuzz_executors import FINE, OddExecutor
-from fuzz_models import Running, World, make_world
+from fuzz_models import KINDS, Running, World, make_world
 
 import platypoos as pp
 
@@ -102,12 +105,20 @@ def make_planner(draw: random.Random, name: str, discount: float) -> Any:
     return kind(discount, **settings)
 
 
-def make_case(draw: random.Random, *, compiled: bool = True) -> Case:
-    """A random case; all that is random comes from ``draw``."""
-    world = make_world(draw, compiled=compiled)
+def make_case(
+    draw: random.Random, kinds: tuple[str, ...] = KINDS, names: tuple[str, ...] = ()
+) -> Case:
+    """A random case; all that is random comes from ``draw``.
+
+    Args:
+        draw: makes the choices.
+        kinds: of models to choose from.
+        names: of planners to choose from; all if there are none.
+    """
+    world = make_world(draw, kinds)
     actions = world.after.shape[1]
-    names = sorted(pp.planners.available())
-    name = draw.choice((*names, *(["platypus"] * 8), *(["platypoos"] * 2)))
+    usual = (*sorted(pp.planners.available()), *(["platypus"] * 8), *(["platypoos"] * 2))
+    name = draw.choice(names or usual)
     kind = pp.planners.available()[name]
     most = draw.choice((30,) * 18 + (300, 3_000 if world.kind != "array" else 300))
     discount = draw.choice((0.0, 0.5, 0.9, 0.95, 0.999, 1.0, draw.random()))
@@ -151,8 +162,6 @@ def make_case(draw: random.Random, *, compiled: bool = True) -> Case:
 
 
 def _with_access(world: World) -> World:
-    from dataclasses import replace
-
     return replace(world, access="restore")
 
 
@@ -261,9 +270,9 @@ def _complaint_of_error(case: Case, outcome: Outcome, error: BaseException) -> s
     return f"should not get out: {error!r}"
 
 
-def check(draw: random.Random, *, compiled: bool = True) -> str:
+def check(draw: random.Random, kinds: tuple[str, ...] = KINDS, names: tuple[str, ...] = ()) -> str:
     """Make a case, carry it out, and say which promise was broken, with the case; or nothing."""
-    case = make_case(draw, compiled=compiled)
+    case = make_case(draw, kinds, names)
     again = draw.random() < AGAIN and "deadline" not in case.arguments
     outcome = run(case)
     said = complaint(case, outcome)
@@ -294,7 +303,7 @@ class Progress:
             fresh.replace(self.path)
 
 
-def fuzz(first: int, cases: int, state: Path | None, *, compiled: bool = True) -> Progress:
+def fuzz(first: int, cases: int, state: Path | None, kinds: tuple[str, ...] = KINDS) -> Progress:
     """Check the cases of seeds ``first`` to ``first + cases − 1``."""
     progress = Progress(state, first)
     data = progress.data
@@ -304,7 +313,7 @@ def fuzz(first: int, cases: int, state: Path | None, *, compiled: bool = True) -
         start = time.perf_counter()
         faulthandler.dump_traceback_later(PATIENCE, exit=True)
         for seed in range(data["next"], min(data["next"] + 100, first + cases)):
-            said = check(random.Random(seed), compiled=compiled)  # noqa: S311  nobody's secret
+            said = check(random.Random(seed), kinds)  # noqa: S311  nobody's secret
             if said:
                 kind = said.splitlines()[0][:60]
                 shown[kind] += 1
@@ -323,6 +332,42 @@ def fuzz(first: int, cases: int, state: Path | None, *, compiled: bool = True) -
     return progress
 
 
+def bounds(cases: int) -> int:
+    """Let all planners plan with compiled models in machine code that checks bounds.
+
+    Numba reads the setting when it is imported, and does not look for it in its cache: another
+    process with a new cache does it.
+    """
+    if os.environ.get("NUMBA_BOUNDSCHECK") != "1":
+        with tempfile.TemporaryDirectory() as cache:
+            settings = {"NUMBA_BOUNDSCHECK": "1", "NUMBA_CACHE_DIR": cache,
+                        "PLATYPOOS_COMPILE": "wait"}  # fmt: skip
+            command = [sys.executable, __file__, "--bounds", str(cases)]
+            return subprocess.run(command, env={**os.environ, **settings}, check=False).returncode
+    try:
+        _beyond(np.zeros(1), 1)
+    except IndexError:
+        pass
+    else:
+        print("bounds are not checked")
+        return 1
+    failed = 0
+    for name in sorted(pp.planners.available()):
+        start = time.perf_counter()
+        said = [check(random.Random(f"{name} {i}"), ("compiled",), (name,)) for i in range(cases)]  # noqa: S311
+        broken = [text for text in said if text]
+        failed += len(broken)
+        print(f"{name:20} {cases} cases, {len(broken)} failed, {time.perf_counter() - start:.0f} s")
+        print(*broken[:3], sep="\n", end="", flush=True)
+    print(f"{failed} failed")
+    return int(failed > 0)
+
+
+@numba.njit
+def _beyond(array, place):  # type: ignore[no-untyped-def]
+    return array[place]
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawTextHelpFormatter
@@ -330,16 +375,22 @@ def main() -> None:
     parser.add_argument("--cases", type=int, default=10_000, help="how many (default: 10000)")
     parser.add_argument("--first", type=int, default=0, help="the first seed (default: 0)")
     parser.add_argument("--seed", type=int, help="one case only")
+    parser.add_argument("--bounds", type=int, nargs="?", const=60, metavar="CASES",
+                        help="check bounds in machine code, with so many cases of each planner "
+                        "(default: 60); compiles everything anew, some minutes")  # fmt: skip
     parser.add_argument("--python", action="store_true", help="no compiled models: starts faster")
     parser.add_argument("--state", type=Path, help="a file to go on from")
     options = parser.parse_args()
+    if options.bounds:
+        sys.exit(bounds(options.bounds))
+    kinds = KINDS[:-1] if options.python else KINDS
     warnings.simplefilter("ignore")
     np.seterr(all="ignore")
     faulthandler.enable()
     if options.seed is not None:
-        print(check(random.Random(options.seed), compiled=not options.python) or "fine")  # noqa: S311
+        print(check(random.Random(options.seed), kinds) or "fine")  # noqa: S311
         return
-    progress = fuzz(options.first, options.cases, options.state, compiled=not options.python)
+    progress = fuzz(options.first, options.cases, options.state, kinds)
     failed = progress.data["failed"]
     print(
         f"{progress.data['next'] - options.first:,} cases, {len(failed)} failed: {failed[:20]}, "

@@ -16,13 +16,13 @@ class _Late(Future[Any]):
 
     def __init__(self, queue: list[_Late], work: Any) -> None:
         super().__init__()
-        self._queue, self._work = queue, work
+        self._queue, self.work = queue, work
 
     def result(self, timeout: float | None = None) -> Any:
         while self._queue:
             late = self._queue.pop()
             if late.set_running_or_notify_cancel():
-                late.set_result(late._work())
+                late.set_result(late.work())
         return super().result(timeout)
 
 

@@ -132,9 +132,7 @@ def scheduler() -> Iterator[str]:
 def start_worker(address: str) -> subprocess.Popen[bytes]:
     """A worker of a Dask cluster."""
     command = ["-m", "distributed.cli.dask_worker", address, "--no-nanny", "--nthreads", "1"]
-    return subprocess.Popen(
-        [sys.executable, *command, "--no-dashboard"], stderr=subprocess.DEVNULL
-    )
+    return subprocess.Popen([sys.executable, *command, "--no-dashboard"], stderr=subprocess.DEVNULL)
 
 
 def by_cluster(workers: int, every: float, seeds: int, seed: int, folder: Path) -> int:
