@@ -43,6 +43,19 @@ def test_rewards_whose_squares_are_no_numbers(kind, access):
             assert np.isfinite(plan.value)
 
 
+@numba.njit
+def first_entry(state, params):
+    return state[0]
+
+
+@pytest.mark.parametrize("planner", [pp.PlaTyPOOS(0.9), pp.SequOOL(0.9), pp.StroquOOL(0.9)])
+def test_a_tree_that_is_not_whole_is_not_read(planner):
+    # No node has a reward: machine code that looks for the best one would look anywhere.
+    model = pp.CompiledModel(scaled_kernel, 7, np.zeros(1), params=np.nan, value=first_entry)
+    with pytest.raises(pp.RewardError, match="reward nan"):
+        planner.plan(model, budget=24, seed=0)
+
+
 def test_an_error_that_has_no_text():
     class Mute(Exception):
         def __str__(self):
