@@ -213,7 +213,9 @@ class Running:
     def _class(self) -> Any:
         inner = self._function()
         said = {n: getattr(inner, n) for n in ("legal", "value", "policy", "key", "features")}
-        members = {name: staticmethod(f) for name, f in said.items() if f is not None}
+        members: dict[str, Any] = {
+            name: staticmethod(f) for name, f in said.items() if f is not None
+        }
         members |= {"step": staticmethod(self._step), "num_actions": inner.num_actions}
         kind = type("Own", (), {"initial_state": inner.initial_state, **members})
         own = kind()
@@ -369,11 +371,11 @@ def _table_legal(state, params, mask):  # type: ignore[no-untyped-def]
 
 
 @numba.njit
-def _table_value(state, params):  # type: ignore[no-untyped-def]
+def _table_value(state, params):  # type: ignore[no-untyped-def]  # noqa: ARG001
     return float(state[0])
 
 
 @numba.njit
-def _table_policy(state, params, weights):  # type: ignore[no-untyped-def]
+def _table_policy(state, params, weights):  # type: ignore[no-untyped-def]  # noqa: ARG001
     for action in range(len(weights)):
         weights[action] = 1.0 + action

@@ -144,7 +144,7 @@ FORMS = (
     Form("nan", lambda n: np.array([n, np.nan]), _first, _set_first),
     Form("objects", lambda n: np.array([n, None], object), _first, _set_first),
     Form("scalar", np.int32, int),
-    Form("zero-dimensional", lambda n: np.array(n), int),
+    Form("zero-dimensional", np.array, int),
     Form("generator", lambda n: (n, np.random.default_rng(n)), _first),
     Form("large", lambda n: (n, LARGE), _first),
     Form("long", _long, _first, _set_first),

@@ -1,7 +1,7 @@
 """Kill experiments again and again, go on, and compare the results with those of a quiet run.
 
 python benchmarks/kills.py                  # a hundred SIGKILLs of `platypoos compare`
-python benchmarks/kills.py --cluster        # a Dask cluster of four workers, one killed now and then
+python benchmarks/kills.py --cluster        # Dask: four workers, one killed every 3 s
 python benchmarks/kills.py --kills 5 --seeds 10      # a small one
 """
 

@@ -1,4 +1,4 @@
-"""What a user of the package meets first: the description on an index, and hints to install more."""
+"""What a user of the package meets first: its description, and hints to install more."""
 
 from __future__ import annotations
 
@@ -49,7 +49,9 @@ def test_how_to_install_an_extra(tmp_path, monkeypatch):
 def test_the_hint_names_extras_that_there_are():
     import tomllib
 
-    extras = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]
+    extras = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"][
+        "optional-dependencies"
+    ]
     package = Path(platypoos.__file__).parent
     named = [
         name

@@ -35,7 +35,9 @@ def scaled(kind, reward):
 @pytest.mark.parametrize("access", ["restore", "reset"])
 def test_rewards_whose_squares_are_no_numbers(kind, access):
     for reward in (1e101, -1e300):
-        with pytest.raises(pp.RewardError, match=r"e\+?\d0[01]; rewards must be .* 1e\+100 at most"):
+        with pytest.raises(
+            pp.RewardError, match=r"e\+?\d0[01]; rewards must be .* 1e\+100 at most"
+        ):
             pp.plan(scaled(kind, reward), budget=30, discount=0.9, seed=0, access=access)
     for reward in (1e100, -1e100, 5e-324):
         for planner in (pp.Platypus(0.9), pp.StoSOO(0.9, noise=1.0), pp.PlaTyPOOS(0.9)):
@@ -138,9 +140,7 @@ class Refusing:
 def test_a_pool_that_refuses_or_cancels(error, at, access):
     model = pp.FunctionModel(still, 2, 0)
     with pytest.raises(pp.WorkerError, match="a worker was lost") as caught:
-        pp.plan(
-            model, budget=60, discount=0.9, seed=0, access=access, executor=Refusing(error, at)
-        )
+        pp.plan(model, budget=60, discount=0.9, seed=0, access=access, executor=Refusing(error, at))
     assert caught.value.calls <= 60
 
 
