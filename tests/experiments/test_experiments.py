@@ -9,7 +9,8 @@ import sqlite3
 import subprocess
 import sys
 import time
-from contextlib import closing
+from concurrent.futures import Future
+from contextlib import closing, contextmanager
 
 import numpy as np
 import pytest
@@ -152,6 +153,39 @@ def test_a_failing_cell_is_recorded_and_the_others_go_on(tmp_path, capsys, monke
     assert main([*command, "--retry-failed"]) == 0  # …unless asked for
     assert "1 cells done" in capsys.readouterr().out
     assert len(table(tmp_path / "out")) == 4
+
+
+class KilledWorker(Exception):
+    """As Dask calls it: several workers died with a task, so it is given up."""
+
+
+@pytest.mark.parametrize("losses", [4, 100])
+def test_what_a_cluster_gives_up_is_sent_out_again(losses, tmp_path, monkeypatch):
+    left = [losses]
+
+    class Cluster:
+        def submit(self, function, *args):
+            future = Future()
+            if left[0]:
+                left[0] -= 1
+                future.set_exception(KilledWorker("all those workers died"))
+            else:
+                future.set_result(function(*args))
+            return future
+
+    @contextmanager
+    def executor(workers, cluster):
+        yield Cluster(), 2
+
+    monkeypatch.setattr("platypoos.experiments.runner._executor", executor)
+    if losses > 5:
+        with pytest.raises(pp.PlatypoosError, match="died 6 times in a row; all results so far"):
+            experiments.run(SMALL, tmp_path / "lost", cluster="somewhere", progress=False)
+        return
+    experiments.run(SMALL, tmp_path / "lost", cluster="somewhere", progress=False)
+    assert left == [0]
+    experiments.run(SMALL, tmp_path / "quiet", workers=1, progress=False)
+    assert table(tmp_path / "lost") == table(tmp_path / "quiet")
 
 
 def wait_for_rows(folder, number, process):
