@@ -145,9 +145,11 @@ def by_cluster(workers: int, every: float, seeds: int, seed: int, folder: Path) 
         crew = [start_worker(address) for _ in range(workers)]
         process = start([*arguments, "--cluster", address], folder / "cluster")
         try:
+            rows = 0  # when the last one was killed: else a slow machine never gets anywhere
             while process.poll() is None:
                 time.sleep(every)
-                if process.poll() is None and rows_in(folder / "cluster"):
+                before, rows = rows, rows_in(folder / "cluster")
+                if process.poll() is None and rows > before:
                     victim = crew.pop(draw.randrange(len(crew)))
                     victim.kill()
                     victim.wait()
