@@ -196,9 +196,10 @@ def failing():
     return pp.FunctionModel(step, 2, 0)
 
 
-@pytest.fixture
-def hostile(tmp_path):
+@pytest.fixture(scope="module")
+def hostile(tmp_path_factory):
     """A report in which everything that has a name is called like a script."""
+    tmp_path = tmp_path_factory.mktemp("hostile")
     planners = [Choice.of("random", HOSTILE), Choice.of("uniform", r"$\frac{ <b>{% $x$ %}</b>")]
     makers = {f"<script>{HOSTILE}": fine, f"failing {HOSTILE}": failing}
     compare(makers, planners, [4], seeds=2, steps=2, out=tmp_path, workers=1, progress=False)
