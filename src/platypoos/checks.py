@@ -13,6 +13,8 @@ from platypoos.errors import InvalidArgument
 
 LARGEST_BUDGET = 2**31 - 1
 """Nodes are numbered with 32 bits."""
+LARGEST_REWARD = 1e100
+"""Of rewards and values, either sign: their squares and sums are still numbers."""
 
 
 def check_num_actions(num_actions: object) -> int:

@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from platypoos.errors import InvalidArgument
+from platypoos.version import install
 
 
 @contextmanager
@@ -18,9 +19,7 @@ def progress_bar(total: int, unit: str, *, already: int = 0, quiet: bool) -> Ite
     try:
         from tqdm import tqdm
     except ImportError as error:
-        raise InvalidArgument(
-            "measuring needs more packages: pip install 'platypoos[experiments]'"
-        ) from error
+        raise InvalidArgument(f"measuring needs more packages: {install('experiments')}") from error
     with tqdm(total=total, initial=already, unit=unit, disable=quiet, file=sys.stderr) as bar:
         yield bar
 

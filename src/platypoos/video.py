@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from platypoos.errors import InvalidArgument
+from platypoos.version import install
 
 _EXTRAS = {".gif": "video", ".mp4": "mp4"}
 _FASTEST_GIF = 50.0  # frames per second; viewers slow down what is faster
@@ -28,7 +29,7 @@ class Film:
                 import imageio_ffmpeg  # noqa: F401
         except ImportError as error:
             raise InvalidArgument(
-                f"a {kind} film needs {error.name}: pip install 'platypoos[{_EXTRAS[kind]}]'"
+                f"a {kind} film needs {error.name}: {install(_EXTRAS[kind])}"
             ) from error
         options: dict[str, Any] = {"fps": frames_per_second, "macro_block_size": 2}
         if kind == ".gif":

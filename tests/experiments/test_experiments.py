@@ -9,6 +9,8 @@ import sqlite3
 import subprocess
 import sys
 import time
+from concurrent.futures import Future
+from contextlib import closing, contextmanager
 
 import numpy as np
 import pytest
@@ -153,6 +155,39 @@ def test_a_failing_cell_is_recorded_and_the_others_go_on(tmp_path, capsys, monke
     assert len(table(tmp_path / "out")) == 4
 
 
+class KilledWorker(Exception):
+    """As Dask calls it: several workers died with a task, so it is given up."""
+
+
+@pytest.mark.parametrize("losses", [4, 100])
+def test_what_a_cluster_gives_up_is_sent_out_again(losses, tmp_path, monkeypatch):
+    left = [losses]
+
+    class Cluster:
+        def submit(self, function, *args):
+            future = Future()
+            if left[0]:
+                left[0] -= 1
+                future.set_exception(KilledWorker("all those workers died"))
+            else:
+                future.set_result(function(*args))
+            return future
+
+    @contextmanager
+    def executor(workers, cluster):
+        yield Cluster(), 2
+
+    monkeypatch.setattr("platypoos.experiments.runner._executor", executor)
+    if losses > 5:
+        with pytest.raises(pp.PlatypoosError, match="died 6 times in a row; all results so far"):
+            experiments.run(SMALL, tmp_path / "lost", cluster="somewhere", progress=False)
+        return
+    experiments.run(SMALL, tmp_path / "lost", cluster="somewhere", progress=False)
+    assert left == [0]
+    experiments.run(SMALL, tmp_path / "quiet", workers=1, progress=False)
+    assert table(tmp_path / "lost") == table(tmp_path / "quiet")
+
+
 def wait_for_rows(folder, number, process):
     end = time.time() + 60
     while time.time() < end and process.poll() is None:
@@ -248,6 +283,24 @@ def test_bad_files(text, message, tmp_path):
         experiments.load(tmp_path / "grid.toml")
 
 
+@pytest.mark.parametrize(
+    ("problem", "message"),
+    [
+        ("'named_code:make'", "unknown problem 'named_code:make'"),
+        ("{name = 'named_code:make'}", "unknown problem"),
+        ("{name = 'gymnasium', env = 'named_code:CartPole-v1'}", "would import a module"),
+    ],
+)
+def test_a_file_cannot_name_code(problem, message, tmp_path, monkeypatch):
+    (tmp_path / "named_code.py").write_text("raise SystemExit('was imported')\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    grid = f"[[blocks]]\nproblems=[{problem}]\nplanners=['random']\nbudgets=[10]"
+    (tmp_path / "grid.toml").write_text(grid)
+    with pytest.raises(pp.InvalidArgument, match=message):
+        experiments.load(tmp_path / "grid.toml")
+    assert "named_code" not in sys.modules
+
+
 def test_a_directory_without_results(tmp_path, capsys):
     assert main(["report", str(tmp_path)]) == 2
     assert "there are no results in" in capsys.readouterr().err
@@ -271,6 +324,15 @@ def test_databases_that_are_none(tmp_path):
         with pytest.raises(StoreError, match="another kind of database"):
             Store(other, create=create)
     assert (other / "results.sqlite").read_bytes() == before
+
+
+def test_a_database_that_would_run_something(tmp_path):
+    Store(tmp_path, create=True).close()
+    with closing(sqlite3.connect(tmp_path / "results.sqlite")) as db, db:
+        db.execute("CREATE TRIGGER t AFTER INSERT ON cells BEGIN DELETE FROM facts; END")
+    for create in (True, False):
+        with pytest.raises(StoreError, match="has triggers or views"):
+            Store(tmp_path, create=create)
 
 
 def test_a_database_of_another_version(tmp_path):

@@ -5,14 +5,18 @@ from __future__ import annotations
 import json
 import os
 import shutil
+import sqlite3
 import subprocess
 import sys
+from contextlib import closing
 
 import numpy as np
 import pytest
 
-from platypoos.experiments import Block, Choice, Experiment, paper, run, write_report
+import platypoos as pp
+from platypoos.experiments import Block, Choice, Experiment, compare, paper, run, write_report
 from platypoos.experiments.lines import across_problems, differences, lines
+from platypoos.experiments.standings_page import markdown_table
 from platypoos.experiments.store import Store
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
@@ -176,3 +180,56 @@ def test_several_problems_are_summed_up(tmp_path):
     assert scores["sequool"][500] > scores["<at random>"][500]
     settings = json.loads(Experiment("several", (block,)).as_json())
     assert settings["blocks"][0]["measure"] == "regret"
+
+
+HOSTILE = "</script><script>window.hit = 1</script><img src=x onerror='window.hit = 2'>"
+
+
+def fine():
+    return pp.problems.Garnet(5, 2, seed=1)
+
+
+def failing():
+    def step(state, action, rng):
+        raise ValueError(HOSTILE)
+
+    return pp.FunctionModel(step, 2, 0)
+
+
+@pytest.fixture(scope="module")
+def hostile(tmp_path_factory):
+    """A report in which everything that has a name is called like a script."""
+    tmp_path = tmp_path_factory.mktemp("hostile")
+    planners = [Choice.of("random", HOSTILE), Choice.of("uniform", r"$\frac{ <b>{% $x$ %}</b>")]
+    makers = {f"<script>{HOSTILE}": fine, f"failing {HOSTILE}": failing}
+    compare(makers, planners, [4], seeds=2, steps=2, out=tmp_path, workers=1, progress=False)
+    with closing(sqlite3.connect(tmp_path / "results.sqlite")) as db, db:
+        db.execute("INSERT INTO facts VALUES (?, ?)", (HOSTILE, HOSTILE))
+    return write_report(tmp_path)[0]
+
+
+def test_names_and_tracebacks_are_quoted(hostile):
+    page = hostile.read_text(encoding="utf-8")
+    body = page[page.index("</head>") :]
+    assert "window.hit" in body
+    assert "ValueError" in body
+    assert "<script>window" not in body
+    assert "<img" not in body
+
+
+@pytest.mark.browser
+def test_names_and_tracebacks_are_shown_and_not_run(hostile, browser):
+    browser.get(hostile.as_uri())
+    assert browser.execute_script("return window.hit") is None
+    assert browser.get_log("browser") == []
+    assert len(browser.find_elements("css selector", "img")) == 0
+    titles = [title.text for title in browser.find_elements("css selector", "h2")]
+    assert f"<script>{HOSTILE}" in titles
+    legend = browser.find_elements("css selector", "#figure-0 .legendtext")
+    assert legend[0].get_attribute("textContent") == HOSTILE
+    assert legend[1].get_attribute("textContent") == r"$\frac{ <b>{% $x$ %}</b>"
+
+
+def test_names_in_markdown_are_quoted():
+    table = markdown_table(["planner"], [[f"a|b {HOSTILE}"]])
+    assert table[2] == f"| a\\|b {HOSTILE.replace('<', '&lt;').replace('>', '&gt;')} |"

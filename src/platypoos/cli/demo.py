@@ -14,6 +14,7 @@ from platypoos.models.gymnasium.model import GymnasiumModel
 from platypoos.plan import Episode, Plan
 from platypoos.planners import PlaTyPOOS
 from platypoos.problems import SwitchChain, simple_regret
+from platypoos.version import install
 
 CARTPOLE_STEPS, CARTPOLE_REPEAT, CARTPOLE_BUDGET, CARTPOLE_DISCOUNT = 500, 4, 3_000, 0.9
 
@@ -24,7 +25,7 @@ def run(out: Path) -> None:
         import matplotlib as mpl
     except ImportError as error:
         raise PlatypoosError(
-            f"the demo needs {error.name}; install it with: pip install 'platypoos[demo]'"
+            f"the demo needs {error.name}; install it with: {install('demo')}"
         ) from error
     mpl.use("Agg")
     out.mkdir(parents=True, exist_ok=True)

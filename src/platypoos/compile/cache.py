@@ -21,7 +21,8 @@ from numba.core.dispatcher import Dispatcher
 from numba.extending import overload as _numba_overload
 from numba.extending import register_jitable
 
-from platypoos.compile.unsafe import identify, identity_of, stamp_cache
+from platypoos.compile.trust import is_trusted
+from platypoos.compile.unsafe import drop_cache, identify, identity_of, stamp_cache
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -42,6 +43,9 @@ def jit(function: F) -> F:
     """Compile at the first call, and keep the machine code on disk for the next process."""
     dispatcher = numba.njit(cache=True, no_cfunc_wrapper=True)(function)
     stamp_cache(dispatcher, _package_stamp())
+    folder = dispatcher.stats.cache_path
+    if folder is not None and not is_trusted(folder):
+        drop_cache(dispatcher)
     return dispatcher  # type: ignore[no-any-return]
 
 

@@ -14,6 +14,7 @@ from typing import Any, TypeVar
 import numba
 from numba.core import cgutils
 from numba.core import types as nbtypes
+from numba.core.caching import NullCache
 from numba.core.imputils import lower_getattr_generic
 from numba.core.typing.templates import AttributeTemplate
 from numba.extending import (
@@ -44,6 +45,14 @@ def stamp_cache(dispatcher: Any, stamp: str) -> None:
         file._source_stamp = stamp
         # Numba reads on only if this is the same: an old index may name types that are gone.
         file._version = f"{file._version} {stamp}"
+
+
+def drop_cache(dispatcher: Any) -> None:
+    """Let a function neither read nor write a cache on disk.
+
+    Numba decides that when a function is marked, before we can look at the folder.
+    """
+    dispatcher._cache = NullCache()
 
 
 def is_on_disk(dispatcher: Any, signature: tuple[Any, ...]) -> bool:

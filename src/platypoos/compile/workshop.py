@@ -206,7 +206,10 @@ def _one_at_a_time(dispatcher: Any) -> Iterator[None]:
     """Many processes may want the same code; the first one compiles it."""
     import fcntl
 
-    folder = Path(dispatcher.stats.cache_path or ".")
+    if dispatcher.stats.cache_path is None:  # what is compiled here is of use to nobody
+        yield
+        return
+    folder = Path(dispatcher.stats.cache_path)
     folder.mkdir(parents=True, exist_ok=True)
     with (folder / "compiling.lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)

@@ -10,10 +10,12 @@ from typing import Any
 from platypoos.errors import InvalidArgument
 from platypoos.experiments.cells import Row
 from platypoos.experiments.lines import Line, across_problems, differences, lines
+from platypoos.experiments.quoting import in_figure, in_picture, in_script
 from platypoos.experiments.spec import Block, Experiment
 from platypoos.experiments.standings import Standings, standings
 from platypoos.experiments.standings_page import draw, explained, grid, page_parts
 from platypoos.experiments.store import Store
+from platypoos.version import install
 
 COLOURS = (
     "#1f77b4", "#d62728", "#2ca02c", "#9467bd", "#ff7f0e", "#8c564b", "#e377c2", "#17becf",
@@ -52,9 +54,7 @@ def write_report(folder: Path | str) -> list[Path]:
         import matplotlib as mpl
         import plotly
     except ImportError as error:
-        raise InvalidArgument(
-            f"a report needs {error.name}: pip install 'platypoos[experiments]'"
-        ) from error
+        raise InvalidArgument(f"a report needs {error.name}: {install('experiments')}") from error
     del mpl, plotly
     store = Store(folder)
     try:
@@ -116,11 +116,14 @@ def _page(
     else:
         parts += _figures(experiment, rows)
         parts += [] if compared is None else _worse(compared)
-    settings = [f"<tr><td>{k}</td><td>{html.escape(v)}</td></tr>" for k, v in sorted(facts.items())]
+    settings = "".join(
+        f"<tr><td>{html.escape(k)}</td><td>{html.escape(v)}</td></tr>"
+        for k, v in sorted(facts.items())
+    )
     specification = html.escape(json.dumps(json.loads(experiment.as_json()), indent=1))
     parts += [
         "<h2>Settings</h2>",
-        f"<table>{''.join(settings)}</table>",
+        f"<table>{settings}</table>",
         f"<details><summary>Specification</summary><pre>{specification}</pre></details>",
     ]
     errors = {r["error"] for r in rows.values() if r["status"] == "failed"}
@@ -186,7 +189,7 @@ def _figure(block: Block, found: list[Line]) -> str:
         traces.append(
             {
                 "legendgroup": str(i),
-                "name": line.planner.title,
+                "name": in_figure(line.planner.title),
                 "x": x,
                 "y": [v.mean for v in intervals.values()],
                 "customdata": [[v.low, v.high, len(line.runs[n])] for n, v in intervals.items()],
@@ -204,7 +207,7 @@ def _figure(block: Block, found: list[Line]) -> str:
         "template": "none",
     }
     options = {"displaylogo": False, "responsive": True}
-    return f"{json.dumps(traces)}, {json.dumps(layout)}, {json.dumps(options)}"
+    return ", ".join(in_script(data) for data in (traces, layout, options))
 
 
 def _table(found: list[Line]) -> str:
@@ -271,7 +274,7 @@ def _pictures(experiment: Experiment, rows: dict[str, Row], folder: Path) -> lis
                 [v.mean for v in intervals.values()],
                 color=colour,
                 marker=".",
-                label=line.planner.title,
+                label=in_picture(line.planner.title),
             )
             axes.fill_between(
                 x,
@@ -285,7 +288,7 @@ def _pictures(experiment: Experiment, rows: dict[str, Row], folder: Path) -> lis
             axes.set_xscale("log")
         else:
             axes.text(0.5, 0.5, "no results", ha="center", transform=axes.transAxes)
-        axes.set_title(title, fontsize=10)
+        axes.set_title(in_picture(title), fontsize=10)
         axes.set_xlabel("calls per step, N")
         axes.set_ylabel(NAMES[block.measure])
         axes.legend(fontsize=7, framealpha=0.5, loc="best")

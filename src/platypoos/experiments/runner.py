@@ -23,6 +23,7 @@ from platypoos.experiments.spec import NO_MAKERS, PROBLEMS, Cell, Experiment, Ma
 from platypoos.experiments.store import Store
 from platypoos.models.gymnasium.snapshots import pickled
 from platypoos.progress import progress_bar
+from platypoos.version import install
 
 CALLS_PER_CHUNK = 2_000_000
 """Compiled calls of a chunk of cells that is sent to a worker: less than a second of work."""
@@ -165,22 +166,39 @@ def _results(
                         under_way[executor.submit(run_cells, chunk, makers)] = chunk
                     ready, _ = wait(under_way, return_when=FIRST_COMPLETED)
                     for future in ready:
-                        rows = future.result()
+                        try:
+                            rows = future.result()
+                        except Exception as error:
+                            if not _is_loss(error):
+                                raise
+                            deaths = _one_more(deaths, error)
+                            waiting.append(under_way.pop(future))
+                            continue
                         yield under_way.pop(future), rows
                         deaths = 0
             except BrokenProcessPool as error:
-                deaths += 1
-                if deaths > DEATHS:
-                    raise PlatypoosError(
-                        f"worker processes died {deaths} times in a row; all results so far are "
-                        "kept. If memory is short, use fewer workers. If this is your own script, "
-                        'call run under: if __name__ == "__main__":'
-                    ) from error
+                deaths = _one_more(deaths, error)
                 waiting += under_way.values()
             except BaseException:
                 for future in under_way:
                     future.cancel()
                 raise
+
+
+def _is_loss(error: Exception) -> bool:
+    """Whether Dask has given a chunk up because several workers died with it, one by one."""
+    return type(error).__name__ == "KilledWorker"
+
+
+def _one_more(deaths: int, error: Exception) -> int:
+    """Count the deaths of workers; an error if there were too many without a result between."""
+    if deaths >= DEATHS:
+        raise PlatypoosError(
+            f"worker processes died {deaths + 1} times in a row; all results so far are kept. If "
+            "memory is short, use fewer workers. If this is your own script, call run under: "
+            'if __name__ == "__main__":'
+        ) from error
+    return deaths + 1
 
 
 @contextmanager
@@ -190,16 +208,14 @@ def _executor(workers: int | None, cluster: str | None) -> Iterator[tuple[Execut
         try:
             from distributed import Client
         except ImportError as error:
-            raise InvalidArgument(
-                "a cluster needs Dask: pip install 'platypoos[cluster]'"
-            ) from error
+            raise InvalidArgument(f"a cluster needs Dask: {install('cluster')}") from error
         try:
             client = Client(cluster, timeout=CLUSTER_SECONDS)
         except (OSError, ValueError, TimeoutError) as error:
             raise InvalidArgument(f"no Dask scheduler answers at {cluster}: {error}") from error
         with client:
             width = max(1, sum(client.nthreads().values()))
-            yield client.get_executor(retries=3), width
+            yield client.get_executor(retries=3, pure=False), width  # sent again, run again
         return
     width = workers or os.cpu_count() or 1
     pool = Pool(width, mp_context=get_context("spawn"), initializer=wait_for_compilers)

@@ -371,6 +371,18 @@ def _experiment(data: dict[str, Any]) -> Experiment:
     return Experiment(str(data.get("name", "experiment")), tuple(blocks))
 
 
+def _check_names(experiment: Experiment) -> None:
+    """A file names problems that are known here; it must not name code to be imported."""
+    for block in experiment.blocks:
+        for problem in block.problems:
+            for name, value in problem.parameters:
+                if problem.name == "gymnasium" and isinstance(value, str) and ":" in value:
+                    raise InvalidArgument(
+                        f"{name} = {value!r} would import a module, which a file must not do; "
+                        "pass it on the command line: --problem MODULE:FUNCTION"
+                    )
+
+
 def load(path: Path | str) -> Experiment:
     """An experiment from a TOML file.
 
@@ -381,6 +393,7 @@ def load(path: Path | str) -> Experiment:
     try:
         data = tomllib.loads(Path(path).read_text(encoding="utf-8"))
         experiment = _experiment(data)
+        _check_names(experiment)
         experiment.check()
     except (tomllib.TOMLDecodeError, UnicodeDecodeError, TypeError, ValueError) as error:
         raise InvalidArgument(f"{path} is not an experiment: {error}") from error

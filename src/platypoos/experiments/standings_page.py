@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import html
-import json
 import math
 from pathlib import Path
 from typing import Any
@@ -11,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from platypoos.experiments.quoting import in_figure, in_markdown, in_picture, in_script
 from platypoos.experiments.spec import Experiment
 from platypoos.experiments.standings import (
     LEVELS,
@@ -197,7 +197,7 @@ def _profile_figure(standings: Standings, colours: tuple[str, ...]) -> str:
     shares = standings.profile(THRESHOLDS)
     traces = [
         {
-            "name": standings.planners[i],
+            "name": in_figure(standings.planners[i]),
             "x": THRESHOLDS.round(3).tolist(),
             "y": shares[i].round(4).tolist(),
             "mode": "lines",
@@ -213,15 +213,15 @@ def _profile_figure(standings: Standings, colours: tuple[str, ...]) -> str:
         "template": "none",
     }
     options = {"displaylogo": False, "responsive": True}
-    return f"{json.dumps(traces)}, {json.dumps(layout)}, {json.dumps(options)}"
+    return ", ".join(in_script(data) for data in (traces, layout, options))
 
 
 def markdown_table(head: list[str], rows: list[list[str]]) -> list[str]:
     """A table in Markdown."""
     return [
-        "| " + " | ".join(head) + " |",
+        "| " + " | ".join(in_markdown(cell) for cell in head) + " |",
         "|---" * len(head) + "|",
-        *("| " + " | ".join(row) + " |" for row in rows),
+        *("| " + " | ".join(in_markdown(cell) for cell in row) + " |" for row in rows),
         "",
     ]
 
@@ -252,18 +252,25 @@ def draw(standings: Standings, folder: Path) -> list[Path]:
     order = ranked(standings)
     level = standings.levels[len(standings.levels) // 2]
     by_family = standings.by_family(level)
+    names = [in_picture(standings.planners[i]) for i in order]
     table = np.array([scores[order] for scores in by_family.values()]).T
     figure = Figure(figsize=(7 + 0.5 * len(by_family), 2 + 0.3 * len(order)), layout="constrained")
     left, right = figure.subplots(1, 2)
     picture = left.imshow(np.clip(table, 0, 1), cmap="RdYlGn", vmin=0, vmax=1, aspect="auto")
-    left.set_xticks(range(len(by_family)), list(by_family), rotation=60, ha="right", fontsize=7)
-    left.set_yticks(range(len(order)), [standings.planners[i] for i in order], fontsize=7)
+    left.set_xticks(
+        range(len(by_family)),
+        [in_picture(name) for name in by_family],
+        rotation=60,
+        ha="right",
+        fontsize=7,
+    )
+    left.set_yticks(range(len(order)), names, fontsize=7)
     left.set_title(f"scores, {title_of(standings, level)}", fontsize=9)
     figure.colorbar(picture, ax=left, shrink=0.6)
     shares = standings.profile(THRESHOLDS)
     for place, i in enumerate(order[:10]):
         style = "-" if place < 5 else "--"
-        right.plot(THRESHOLDS, shares[i], style, label=standings.planners[i], linewidth=1)
+        right.plot(THRESHOLDS, shares[i], style, label=names[place], linewidth=1)
     right.set_xlabel("score")
     right.set_ylabel("share of problems and budgets with at least that")
     right.set_title("the ten best planners", fontsize=9)

@@ -16,6 +16,7 @@ from pathlib import Path
 from platypoos.errors import InvalidArgument, PlatypoosError
 from platypoos.experiments.cells import Row
 from platypoos.experiments.spec import MEASURES, Cell, Experiment, canonical
+from platypoos.version import install
 
 FILE = "results.sqlite"
 SCHEMA = 2
@@ -67,7 +68,14 @@ class Store:
                 mode = "ro" if os.access(folder, os.W_OK) else "ro&immutable=1"
                 address = f"{self.path.resolve().as_uri()}?mode={mode}"
                 self.db = sqlite3.connect(address, timeout=60, isolation_level=None, uri=True)
-            tables = {name for (name,) in self.db.execute("SELECT name FROM sqlite_master")}
+            self.db.execute("PRAGMA trusted_schema = OFF")  # it may be from somebody else
+            entries = self.db.execute("SELECT name, type FROM sqlite_master").fetchall()
+            if any(kind in {"trigger", "view"} for _, kind in entries):
+                raise StoreError(
+                    f"{self.path} has triggers or views, which are none of ours and would be run; "
+                    "it was left as it is"
+                )
+            tables = {name for name, _ in entries}
             if not tables and create:
                 self._set_up()
             elif not {"facts", "cells"} <= tables:
@@ -202,9 +210,7 @@ class Store:
                 import pyarrow as pa
                 from pyarrow import parquet
             except ImportError as error:
-                raise InvalidArgument(
-                    "Parquet needs pyarrow: pip install 'platypoos[experiments]'"
-                ) from error
+                raise InvalidArgument(f"Parquet needs pyarrow: {install('experiments')}") from error
             parquet.write_table(pa.Table.from_pylist(rows), path)
         else:
             raise InvalidArgument(f"export to a .csv or a .parquet file, not {path}")

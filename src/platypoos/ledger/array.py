@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from platypoos.checks import check_state
+from platypoos.checks import LARGEST_REWARD, check_state
 from platypoos.errors import MaskError, ModelError
 from platypoos.ledger.base import Simulator
 from platypoos.ledger.protocol import Nodes
@@ -15,7 +15,14 @@ from platypoos.ledger.tree import ILLEGAL, ROOT, TERMINAL, Tree
 from platypoos.ledger.watch import COMPARED
 from platypoos.models.advice import UNASKED, no_legal_action, pick
 from platypoos.models.array import ArrayModel
-from platypoos.models.failures import bad_reward, brief, explained, located, not_deterministic
+from platypoos.models.failures import (
+    bad_reward,
+    brief,
+    explained,
+    located,
+    not_deterministic,
+    worded,
+)
 
 _ROWS = 8192  # rows of a request that share a random stream
 
@@ -111,9 +118,9 @@ class ArraySimulator(Simulator):
         said = _asked("value", self.model.value, states)
         try:
             worth = np.asarray(said, np.float64)
-        except (TypeError, ValueError):
+        except (TypeError, ValueError, OverflowError):
             worth = np.empty(0)
-        if worth.shape != (len(states),) or not np.isfinite(worth).all():
+        if worth.shape != (len(states),) or not (np.abs(worth) <= LARGEST_REWARD).all():
             raise ModelError(
                 f"value of an array model given {len(states)} states must return {len(states)} "
                 f"finite numbers, got {brief(said)}"
@@ -213,7 +220,7 @@ class ArraySimulator(Simulator):
                 after[rows], rewards[rows], terminated[rows] = self.model.step_batch(
                     states[rows], actions64[rows], self._streams.rng
                 )
-                bad = np.flatnonzero(~np.isfinite(rewards[rows])) + start
+                bad = np.flatnonzero(~(np.abs(rewards[rows]) <= LARGEST_REWARD)) + start
                 if len(bad):
                     at = bad[0]
                     raise bad_reward(float(rewards[at]), states[at], int(actions64[at]))
@@ -255,7 +262,7 @@ def _asked(name: str, function: Any, states: NDArray[Any]) -> Any:
         return function(states)
     except Exception as error:
         raise ModelError(
-            f"the model's {name} raised {type(error).__name__}: {error} (for {len(states)} "
+            f"the model's {name} raised {worded(error)} (for {len(states)} "
             f"states, the first {brief(states[0])}); the original traceback is above",
             state=states,
         ) from error

@@ -13,7 +13,7 @@ import threading
 import traceback
 from collections import deque
 from collections.abc import Callable
-from concurrent.futures import CancelledError
+from concurrent.futures import CancelledError, Future
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -27,7 +27,7 @@ from platypoos.ledger.tree import ILLEGAL, Tree
 from platypoos.ledger.watch import COMPARED, Watch
 from platypoos.models.advice import Advisor
 from platypoos.models.base import Transition
-from platypoos.models.failures import act
+from platypoos.models.failures import act, worded
 from platypoos.models.gymnasium.snapshots import pickled
 
 _KEPT = 4  # models that a worker keeps
@@ -76,7 +76,7 @@ def work(token: str, payload: bytes, states: list[Any], chunk: Chunk) -> list[li
         model = _model(token, payload)
     except Exception as error:  # noqa: BLE001  whatever it is, the model cannot be made here
         failed = ModelError(
-            f"the model cannot be made in a worker ({type(error).__name__}: {error}); with an "
+            f"the model cannot be made in a worker ({worded(error)}); with an "
             "executor it must be picklable, and what it imports must be there"
         )
         failed.__cause__ = error
@@ -289,7 +289,7 @@ class ExecutorSimulator(FunctionSimulator):
         chunks = [streams[i : i + size] for i in range(0, len(streams), size)]
         futures: list[Any] = []
         results: list[list[Step]] = []
-        lost = 0
+        lost, failed = 0, False
         try:
             futures += [self._submit(states, chunk) for chunk in chunks]
             for chunk, future in zip(chunks, futures, strict=True):
@@ -297,15 +297,17 @@ class ExecutorSimulator(FunctionSimulator):
                 answered: list[list[Step]]
                 try:
                     answered = future.result(self._timeout)
-                except CancelledError:  # after a loss; these calls were not made
-                    answered = []
                 except Exception as error:  # noqa: BLE001  the worker, not the model
-                    for other in futures:
-                        other.cancel()
-                    calls = sum(len(unit.actions) for unit in asked)
-                    trace = "".join(traceback.format_exception(error))
-                    answered = [[Failure(self._lost(error, calls), trace)]]
-                    lost += calls - 1  # the failure stands for one of them
+                    if failed and isinstance(error, CancelledError):
+                        answered = []  # cancelled below; these calls were not made
+                    else:
+                        failed = True
+                        for other in futures:
+                            other.cancel()
+                        calls = sum(len(unit.actions) for unit in asked)
+                        trace = "".join(traceback.format_exception(error))
+                        answered = [[Failure(self._lost(error, calls), trace)]]
+                        lost += calls - 1  # the failure stands for one of them
                 results += answered + [[] for _ in asked[len(answered) :]]
         except BaseException:
             for future in futures:
@@ -322,9 +324,14 @@ class ExecutorSimulator(FunctionSimulator):
             (word, [unit._replace(state=places[unit.state]) for unit in units])
             for word, units in chunk
         ]
-        return self._executor.submit(
-            work, self._token, self._payload, [states[state] for state in needed], sent
-        )
+        try:
+            return self._executor.submit(
+                work, self._token, self._payload, [states[state] for state in needed], sent
+            )
+        except Exception as error:  # noqa: BLE001  a pool that is shut down or broken
+            refused: Future[Any] = Future()
+            refused.set_exception(error)
+            return refused
 
     def _lost(self, error: Exception, calls: int) -> WorkerError:
         if isinstance(error, TimeoutError):
@@ -333,7 +340,7 @@ class ExecutorSimulator(FunctionSimulator):
                 "hangs, or timeout is too short; what the others answered is kept"
             )
         return WorkerError(
-            f"a worker was lost with {calls} calls ({type(error).__name__}: {error}); what the "
+            f"a worker was lost with {calls} calls ({worded(error)}); what the "
             "others answered is kept. It may have been killed, have run out of memory, or have "
             "crashed in compiled code; a script must start its pool under "
             "if __name__ == '__main__'. Make a new executor to go on"
@@ -345,7 +352,7 @@ def _pickled(model: Any) -> bytes:
         return pickled(model)
     except Exception as error:
         raise InvalidArgument(
-            f"the model cannot be sent to workers ({type(error).__name__}: {error}); with an "
+            f"the model cannot be sent to workers ({worded(error)}); with an "
             "executor it must be picklable"
         ) from error
 

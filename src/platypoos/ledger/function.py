@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from platypoos.checks import LARGEST_REWARD
 from platypoos.errors import ModelError, TransitionError
 from platypoos.ledger.base import BARRED, Simulator, path_to, record, steps_known
 from platypoos.ledger.protocol import Nodes
@@ -22,8 +23,6 @@ from platypoos.models.failures import (
     not_deterministic,
 )
 from platypoos.models.function import FunctionModel
-
-_INF = float("inf")
 
 
 class FunctionSimulator(Simulator):
@@ -71,7 +70,7 @@ class FunctionSimulator(Simulator):
         means: list[float] = []  # of the nodes that are done
         ends: list[int] = []  # nodes that turn out to be terminal
         left = extra = 0
-        low, high = -_INF, _INF
+        low, high = -LARGEST_REWARD, LARGEST_REWARD
         state = result = NOTHING
         action = -1
         drift = mean = 0.0
@@ -96,7 +95,7 @@ class FunctionSimulator(Simulator):
                     result = NOTHING
                     result = step(state, action, rng)
                     successor, reward, terminated = result
-                    if not low < reward < high:
+                    if not low <= reward <= high:
                         raise bad_reward(reward, state, action)
                     if fresh:
                         mean = float(reward)  # noqa: PLW2901  the first sample
@@ -173,7 +172,7 @@ class FunctionSimulator(Simulator):
                     f"{chances}"
                 )
             for _, _, reward, _ in listed:
-                if not -_INF < reward < _INF:
+                if not -LARGEST_REWARD <= reward <= LARGEST_REWARD:
                     raise bad_reward(reward, state, action)
         except ModelError as error:
             raise self._kept(located(error, state, action)) from error.__cause__

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from platypoos.checks import LARGEST_REWARD
 from platypoos.compile import borrow_row, borrowed, inlined, jit
 from platypoos.ledger.base import BARRED
 from platypoos.ledger.machine_advice import (
@@ -93,7 +94,8 @@ def query(sim: Machine, tree: Tree, nodes: Nodes, repeats: Nodes) -> bool:
             if calls <= watched and not same_row(sim.states, node, len(sim.states) - 1):
                 ledger[0].status = RANDOM_STATE
                 return False
-        if not np.isfinite(mean + drift):
+        # One look for all samples: their sum is in bounds if each of them is.
+        if not abs(mean + drift) <= (2 * count + 1) * LARGEST_REWARD:
             ledger[0].status = BAD_REWARD
             sim.last_reward[0] = mean + drift
             return False
@@ -169,7 +171,7 @@ def walk(sim: Machine, tree: Tree, nodes: Nodes, repeats: Nodes) -> bool:
                     state = borrow_row(sim.states, source)
                     after = borrow_row(sim.states, 2 - (t & 1))
                     reward, terminated = sim.kernel(state, action, sim.params, sim.rng, after)
-                    if not np.isfinite(reward):
+                    if not abs(reward) <= LARGEST_REWARD:
                         ledger[0].status = BAD_REWARD
                         sim.last_reward[0] = reward
                         return False
@@ -205,7 +207,7 @@ def choose_again(sim: Machine, row: int, planned: Any, known: bool) -> Any:
 def record(sim: Machine, tree: Tree, node: int, reward: float, ended: bool, watched: bool) -> bool:
     """Write a sample of a walk into the tree; False if it is no number, or contradicts others."""
     ledger, pulls = sim.ledger, tree.pulls[node]
-    if not np.isfinite(reward):
+    if not abs(reward) <= LARGEST_REWARD:
         ledger[0].status = BAD_REWARD
         sim.last_reward[0] = reward
     elif pulls == 0:

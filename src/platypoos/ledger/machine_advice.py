@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numba import types
 
+from platypoos.checks import LARGEST_REWARD
 from platypoos.compile import borrow_row, overload
 from platypoos.models.advice import pick, random_unit
 
@@ -88,7 +89,7 @@ def _ask_for_mask(sim: Any, row: Any, mask: Any) -> Any:
 
 def _ask_for_value(sim: Any, row: Any) -> Any:
     value = float(sim.value_kernel(borrow_row(sim.states, row), sim.params))
-    if not np.isfinite(value):
+    if not abs(value) <= LARGEST_REWARD:
         sim.ledger[0].status = BAD_ADVICE
         sim.ledger[0].node = sim.ledger[0].step = row
     return value

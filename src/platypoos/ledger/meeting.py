@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from platypoos.compile import borrowed, jit
 from platypoos.errors import InvalidArgument, ModelError
-from platypoos.models.failures import brief
+from platypoos.models.failures import brief, worded
 
 
 class Homes(NamedTuple):
@@ -59,8 +59,8 @@ def find_home(sim: Any, node: int, state: Any, depth: int | None) -> int:
         ) from error
     except Exception as error:
         raise ModelError(
-            f"the model's key raised {type(error).__name__}: {error} (at state "
-            f"{brief(state)}); the original traceback is above",
+            f"the model's key raised {worded(error)} (at state {brief(state)}); the original "
+            "traceback is above",
             state=state,
         ) from error
 

@@ -111,7 +111,10 @@ class Watch:
             except Exception:  # noqa: BLE001  who needs the key will say what is wrong with it
                 return False
         if self._comparable:
-            return not same(one, other)
+            try:
+                return not same(one, other)
+            except Exception:  # noqa: BLE001  states that cannot be compared: nobody can tell
+                return False
         return self._key is not None  # without a key, nobody can tell
 
     def _remember(self, state: Any) -> None:
@@ -142,7 +145,10 @@ def _has_changed(before: bytes, state: Any) -> bool:
     if now == before or now is None:
         return False
     # The same contents may be written in different ways.
-    return not _still(_restored(before, state), state)
+    try:
+        return not _still(_restored(before, state), state)
+    except Exception:  # noqa: BLE001  it cannot be read back or compared: nobody can tell
+        return False
 
 
 def _still(before: Any, now: Any) -> bool:
@@ -155,9 +161,11 @@ def _still(before: Any, now: Any) -> bool:
     return same(before, now)
 
 
-def _is_immutable(state: Any) -> bool:
+def _is_immutable(state: Any, depth: int = 0) -> bool:
+    if depth > DEEPEST:
+        return False
     if isinstance(state, tuple | frozenset):
-        return all(_is_immutable(item) for item in state)
+        return all(_is_immutable(item, depth + 1) for item in state)
     return isinstance(state, _IMMUTABLE)
 
 

@@ -13,10 +13,11 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from platypoos.checks import LARGEST_REWARD
 from platypoos.compile import jitable
 from platypoos.errors import MaskError, ModelError
 from platypoos.models.base import said_of_one
-from platypoos.models.failures import brief
+from platypoos.models.failures import brief, worded
 
 UNASKED = 2
 """First entry of a row of ``Advice.legal``: the model was not asked yet."""
@@ -138,12 +139,12 @@ class Advisor:
         said = _asked("value", self._value, state)
         try:
             value = float(said)
-        except (TypeError, ValueError):
+        except (TypeError, ValueError, OverflowError):
             value = float("nan")
-        if not np.isfinite(value):
+        if not -LARGEST_REWARD <= value <= LARGEST_REWARD:
             raise ModelError(
-                f"the model's value must return a finite number, got {brief(said)} (at state "
-                f"{brief(state)})",
+                f"the model's value must return a finite number, {LARGEST_REWARD:g} at most, got "
+                f"{brief(said)} (at state {brief(state)})",
                 state=state,
             )
         return value
@@ -159,8 +160,8 @@ def _asked(name: str, function: Any, state: Any) -> Any:
         return function(state)
     except Exception as error:
         raise ModelError(
-            f"the model's {name} raised {type(error).__name__}: {error} (at state {brief(state)}); "
-            "the original traceback is above",
+            f"the model's {name} raised {worded(error)} (at state {brief(state)}); the original "
+            "traceback is above",
             state=state,
         ) from error
 
@@ -215,7 +216,7 @@ def checked_weights(
     """Weights of the legal actions, from what ``policy`` returned."""
     try:
         weights = np.array(said, np.float64)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         weights = np.empty(0)
     if weights.shape != (num_actions,) or not (np.isfinite(weights) & (weights >= 0)).all():
         raise ModelError(

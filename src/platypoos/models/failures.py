@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from platypoos.checks import LARGEST_REWARD
 from platypoos.errors import DynamicsError, ModelError, RewardError, TransitionError
 from platypoos.models.base import Transition
 
@@ -19,7 +20,7 @@ def act(model: Any, state: Any, action: int, rng: np.random.Generator) -> Transi
     try:
         result = model.step(state, action, rng)
         after, reward, terminated = result
-        if not -np.inf < reward < np.inf:
+        if not -LARGEST_REWARD <= reward <= LARGEST_REWARD:
             raise bad_reward(reward, state, action)
         return Transition(after, float(reward), as_flag(terminated))
     except ModelError as error:
@@ -34,9 +35,7 @@ def list_successors(model: Any, state: Any, action: int) -> list[tuple[float, An
     try:
         entries = list(model.successors(state, action))
     except Exception as error:
-        raise ModelError(
-            f"the model's successors raised {type(error).__name__}: {error}"
-        ) from error
+        raise ModelError(f"the model's successors raised {worded(error)}") from error
     listed = []
     for entry in entries:
         try:
@@ -64,9 +63,10 @@ def as_flag(terminated: Any) -> bool:
 
 
 def bad_reward(reward: Any, state: Any, action: int) -> RewardError:
-    """The error for a reward that is NaN or infinite."""
+    """The error for a reward that is NaN, infinite or too large."""
     return RewardError(
-        f"the model returned the reward {reward!r}; rewards must be finite numbers",
+        f"the model returned the reward {reward!r}; rewards must be finite numbers, "
+        f"{LARGEST_REWARD:g} at most",
         state=state,
         action=action,
     )
@@ -111,8 +111,19 @@ def step_changed_state(before: Any, now: Any, action: int | None) -> DynamicsErr
 
 def brief(value: Any, limit: int = 200) -> str:
     """A value in a message, not too long."""
-    text = repr(value)
+    try:
+        text = repr(value)
+    except Exception:  # noqa: BLE001  whatever it is, the message is about something else
+        text = f"<{type(value).__name__} that has no text>"
     return text if len(text) <= limit else text[:limit] + "…"
+
+
+def worded(error: BaseException) -> str:
+    """An error's kind and text, in a message."""
+    try:
+        return f"{type(error).__name__}: {error}"
+    except Exception:  # noqa: BLE001  the message is about the first error
+        return f"{type(error).__name__} (its text cannot be made)"
 
 
 def located(error: ModelError, state: Any = None, action: Any = None) -> ModelError:
@@ -132,10 +143,10 @@ def explained(
     place = where or f"state {brief(state)}, action {action}"
     if result is NOTHING:
         hint = ""
-        if isinstance(error, TypeError) and "positional argument" in str(error):
+        if isinstance(error, TypeError) and "positional argument" in worded(error):
             hint = "; it is called as step(state, action, rng)"
         return ModelError(
-            f"the model's step raised {type(error).__name__}: {error}{hint} (at {place}); the "
+            f"the model's step raised {worded(error)}{hint} (at {place}); the "
             "original traceback is above",
             state=state,
             action=action,

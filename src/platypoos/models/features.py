@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from platypoos.errors import InvalidArgument, ModelError
-from platypoos.models.failures import brief
+from platypoos.models.failures import brief, worded
 
 
 def ask_features(features: Callable[[Any], Any], state: Any) -> Any:
@@ -19,8 +19,8 @@ def ask_features(features: Callable[[Any], Any], state: Any) -> Any:
         raise
     except Exception as error:
         raise ModelError(
-            f"the model's features raised {type(error).__name__}: {error} (at state "
-            f"{brief(state)}); the original traceback is above",
+            f"the model's features raised {worded(error)} (at state {brief(state)}); the "
+            "original traceback is above",
             state=state,
         ) from error
     if not isinstance(said, np.ndarray | tuple | list):

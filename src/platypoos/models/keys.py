@@ -7,6 +7,9 @@ from typing import Any
 
 import numpy as np
 
+from platypoos.errors import ModelError
+from platypoos.models.failures import brief, worded
+
 Key = Callable[[Any], Hashable]
 
 
@@ -21,12 +24,19 @@ def key_of(model: Any, state: Any) -> Key | None:
     """
     own = getattr(model, "key", None)
     if callable(own):
-        return None if own(state) is None else own
+        try:
+            return None if own(state) is None else own
+        except Exception as error:
+            raise ModelError(
+                f"the model's key raised {worded(error)} (at state {brief(state)}); the original "
+                "traceback is above",
+                state=state,
+            ) from error
     if isinstance(state, np.ndarray | np.generic):
         return None if np.asarray(state).dtype.hasobject else _contents
     try:
         hash(state)
-    except TypeError:
+    except Exception:  # noqa: BLE001  mostly a TypeError; whatever it is, there is no hash
         return None
     return _itself
 

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from platypoos.checks import (
+    LARGEST_REWARD,
     check_budget,
     check_discount,
     check_horizon,
@@ -310,7 +311,7 @@ class RangePlanner(Planner):
                 f"reward_max must be above reward_min, got {high:g} and {low:g}; for negative "
                 "rewards lower reward_min"
             )
-        if high - low > 1e100 or abs(high) > 1e100:
+        if high - low > LARGEST_REWARD or abs(high) > LARGEST_REWARD:
             raise InvalidArgument(f"the range of rewards {low:g} to {high:g} is beyond all measure")
         object.__setattr__(self, "reward_min", low)
         object.__setattr__(self, "reward_max", high)

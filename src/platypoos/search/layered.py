@@ -189,8 +189,10 @@ def run(
         if fine:
             asked = open_layer(tree, course, worth, num_actions, tie_seed, layer)
         layer += 1
+    if not fine:  # the ledger says what is wrong; the tree is not whole, and not to be read
+        return -1, -1, 0, 0.0, 0.0
     floor = find_candidates(tree, ballot, worth, given_floor, tie_seed)
-    if fine and ballot.validated:
+    if ballot.validated:
         finalists = share_out(tree, ballot, ballot.budget - calls_made(sim))
         for i in range(finalists):
             asked = validate(tree, ballot, i, nodes, repeats)

@@ -76,7 +76,7 @@ class FeatureReader:
                     [number.setdefault(atom, len(number)) for atom in enumerate(entries(features))],
                     np.int64,
                 )
-            except TypeError as error:
+            except Exception as error:  # mostly a TypeError; whatever it is, there is no hash
                 raise self._unhashable(features, state) from error
         if self._width > 1 and len(atoms) > MOST_PAIRED:
             raise InvalidArgument(

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from platypoos.errors import InvalidArgument
+from platypoos.version import install
 
 LOG_LARGEST = 690.0
 """Depths are cut off at e^690."""
@@ -28,9 +29,7 @@ def lambert_w_of_exp(log_x: float) -> float:
     try:
         from scipy.special import wrightomega  # W(e^z), without ever computing e^z
     except ImportError as error:
-        raise InvalidArgument(
-            "the theory needs SciPy: pip install 'platypoos[experiments]'"
-        ) from error
+        raise InvalidArgument(f"the theory needs SciPy: {install('experiments')}") from error
     return float(wrightomega(log_x))
 
 

@@ -10,6 +10,7 @@ from typing import Any
 from platypoos.errors import InvalidArgument
 from platypoos.theory.bounds import Bound
 from platypoos.theory.measure import Point
+from platypoos.version import install
 
 CALLS = "calls of the simulator, N"
 COLOURS = ("#5b3a1e", "#d1642b", "#2b7bba", "#3a8f4d", "#8a5aa8", "#777777")
@@ -20,9 +21,7 @@ def new_figure(panels: int) -> Any:
     try:
         from matplotlib.figure import Figure
     except ImportError as error:
-        raise InvalidArgument(
-            "figures need Matplotlib: pip install 'platypoos[experiments]'"
-        ) from error
+        raise InvalidArgument(f"figures need Matplotlib: {install('experiments')}") from error
     rows = math.ceil(panels / 5)
     columns = math.ceil(panels / rows)
     figure = Figure(figsize=(5.0 * columns, 3.8 * rows), layout="constrained")

@@ -6,6 +6,7 @@ import importlib
 from typing import Any
 
 from platypoos.errors import InvalidArgument
+from platypoos.version import install
 
 _HIGHWAY = (
     "highway-", "merge-", "roundabout-", "parking-", "intersection-", "racetrack-", "exit-",
@@ -25,9 +26,7 @@ def gymnasium_package() -> Any:
     try:
         import gymnasium
     except ImportError as error:
-        raise InvalidArgument(
-            "GymnasiumModel needs Gymnasium: pip install 'platypoos[gym]'"
-        ) from error
+        raise InvalidArgument(f"GymnasiumModel needs Gymnasium: {install('gym')}") from error
     return gymnasium
 
 
@@ -59,7 +58,7 @@ def make_environment(env: Any, options: dict[str, Any]) -> Any:
         where = str(getattr(gymnasium.spec(name), "entry_point", ""))
         extra = next((e for part, e in _OWN_EXTRAS.items() if f".{part}" in where), "all")
         raise InvalidArgument(
-            f"{name} needs more than is installed: pip install 'platypoos[{extra}]' ({error})"
+            f"{name} needs more than is installed: {install(extra)} ({error})"
         ) from error
     except Exception as error:  # unknown ids, options that are not taken, missing files, …
         raise InvalidArgument(f"Gymnasium cannot make {name!r}: {error}") from error
@@ -72,9 +71,7 @@ def _make_known(name: str) -> None:
             try:
                 module = importlib.import_module(package)
             except ImportError as error:
-                raise InvalidArgument(
-                    f"{name} needs {package}: pip install 'platypoos[{extra}]'"
-                ) from error
+                raise InvalidArgument(f"{name} needs {package}: {install(extra)}") from error
             if extra == "atari":
                 module.ALEInterface.setLoggerMode(module.LoggerMode.Error)
 

@@ -148,6 +148,7 @@ class OngoingPlan:
             now[name] = before[name]
         now.h_max, now.h_wide = max(1, before.h_max // 2), max(1, before.h_wide // 2)
         sim.allow(task.budget)
+        sim.ask_legal(np.array([ROOT]))  # it was not asked about a state where episodes end
         self._begin(task, kept)
         self.seconds_per_node = (time.perf_counter() - started) / max(size, 1000)
 

@@ -1,0 +1,161 @@
+"""Models and states that break what Python promises: errors are ours, and say what is wrong."""
+
+from __future__ import annotations
+
+from concurrent.futures import CancelledError, Future
+
+import numba
+import numpy as np
+import pytest
+from fuzz_states import FORMS, Unspeakable
+from random_trees import Counted
+
+import platypoos as pp
+
+
+def still(state, action, rng):
+    return state, float(action), False
+
+
+@numba.njit
+def scaled_kernel(state, action, params, rng, next_state):
+    next_state[0] = state[0]
+    return params, False
+
+
+def scaled(kind, reward):
+    if kind == "python":
+        return pp.FunctionModel(lambda s, a, rng: (s, reward, False), 2, 0)
+    if kind == "array":
+        return pp.ArrayModel(lambda s, a, rng: (s, np.full(len(s), reward), False), 2, 0)
+    return pp.CompiledModel(scaled_kernel, 2, np.zeros(1), params=reward)
+
+
+@pytest.mark.parametrize("kind", ["python", "array", "compiled"])
+@pytest.mark.parametrize("access", ["restore", "reset"])
+def test_rewards_whose_squares_are_no_numbers(kind, access):
+    for reward in (1e101, -1e300):
+        with pytest.raises(
+            pp.RewardError, match=r"e\+?\d0[01]; rewards must be .* 1e\+100 at most"
+        ):
+            pp.plan(scaled(kind, reward), budget=30, discount=0.9, seed=0, access=access)
+    for reward in (1e100, -1e100, 5e-324):
+        for planner in (pp.Platypus(0.9), pp.StoSOO(0.9, noise=1.0), pp.PlaTyPOOS(0.9)):
+            plan = planner.plan(scaled(kind, reward), budget=30, seed=0, access=access)
+            assert np.isfinite(plan.value)
+
+
+@numba.njit
+def first_entry(state, params):
+    return state[0]
+
+
+@pytest.mark.parametrize("planner", [pp.PlaTyPOOS(0.9), pp.SequOOL(0.9), pp.StroquOOL(0.9)])
+def test_a_tree_that_is_not_whole_is_not_read(planner):
+    # No node has a reward: machine code that looks for the best one would look anywhere.
+    model = pp.CompiledModel(scaled_kernel, 7, np.zeros(1), params=np.nan, value=first_entry)
+    with pytest.raises(pp.RewardError, match="reward nan"):
+        planner.plan(model, budget=24, seed=0)
+
+
+def test_an_error_that_has_no_text():
+    class Mute(Exception):
+        def __str__(self):
+            raise RuntimeError
+
+    def step(state, action, rng):
+        raise Mute
+
+    with pytest.raises(pp.ModelError, match=r"raised Mute \(its text cannot be made\)"):
+        pp.plan(pp.FunctionModel(step, 2, 0), budget=9, discount=0.9, seed=0)
+
+
+def test_a_state_that_has_no_text():
+    def step(state, action, rng):
+        raise ValueError("no")
+
+    model = pp.FunctionModel(step, 2, Unspeakable(0))
+    with pytest.raises(pp.ModelError, match="at state <Unspeakable that has no text>, action"):
+        pp.plan(model, budget=9, discount=0.9, seed=0)
+
+
+@pytest.mark.parametrize("name", ["value", "policy"])
+def test_advice_beyond_all_floats(name):
+    huge = {"value": lambda s: 10**400, "policy": lambda s: [10**400, 1]}[name]
+    model = pp.FunctionModel(still, 2, 0, **{name: huge})
+    with pytest.raises(pp.ModelError, match=f"the model's {name} must return"):
+        pp.UCT(0.9, horizon=5).plan(model, budget=20, seed=0)
+
+
+def test_a_key_that_raises_at_once():
+    def key(state):
+        raise KeyError("no key")
+
+    with pytest.raises(pp.ModelError, match="the model's key raised KeyError"):
+        pp.plan(pp.FunctionModel(still, 2, 0, key=key), budget=9, discount=0.9, seed=0)
+
+
+HOSTILE = ("deep", "HashRaises", "EqualRaises", "EqualIsArray", "NoPickle", "BadPickle", "Evasive")
+
+
+@pytest.mark.parametrize("form", [form for form in FORMS if form.name in HOSTILE])
+@pytest.mark.parametrize("access", ["restore", "reset"])
+def test_states_that_break_promises(form, access):
+    def step(state, action, rng):
+        return form.make(1 - form.read(state)), float(action) + rng.normal(), False
+
+    model = pp.FunctionModel(step, 2, form.make(0))
+    for planner in (pp.Platypus(0.9), pp.PlaTyPOOS(0.9), pp.IW(0.9)):
+        if access == "reset" and isinstance(planner, pp.IW):
+            continue
+        try:
+            plan = planner.plan(model, budget=40, seed=0, access=access)
+        except (pp.ModelError, pp.InvalidArgument) as error:
+            assert "key" in str(error) or "features" in str(error)  # noqa: PT017
+        else:
+            assert plan.calls <= 40
+
+
+class Refusing:
+    _max_workers = 2
+
+    def __init__(self, error, at):
+        self.error, self.at, self.requests = error, at, 0
+
+    def submit(self, function, *args):
+        self.requests += 1
+        future = Future()
+        if self.requests < self.at:
+            future.set_result(function(*args))
+        elif isinstance(self.error, CancelledError):
+            future.cancel()
+        else:
+            raise self.error
+        return future
+
+
+@pytest.mark.parametrize("error", [RuntimeError("after shutdown"), CancelledError()])
+@pytest.mark.parametrize("at", [1, 4])
+@pytest.mark.parametrize("access", ["restore", "reset"])
+def test_a_pool_that_refuses_or_cancels(error, at, access):
+    model = pp.FunctionModel(still, 2, 0)
+    with pytest.raises(pp.WorkerError, match="a worker was lost") as caught:
+        pp.plan(model, budget=60, discount=0.9, seed=0, access=access, executor=Refusing(error, at))
+    assert caught.value.calls <= 60
+
+
+@pytest.mark.parametrize("kind", ["python", "compiled"])
+def test_after_an_end_legal_actions_are_asked_for(kind):
+    # Every step ends the episode for the planner, but whoever acts goes on from there, as with
+    # the lives of a game.
+    problem = pp.problems.Tabular([[1, 1, 1], [1, 1, 1]], np.ones((2, 3)), terminal=[1])
+    masks = np.array([[False, True, True], [True, True, False]])
+    counted = Counted(problem, kind, masks)
+    agent = pp.Agent(counted.model, budget=30, discount=0.9, seed=0)
+    state = counted.model.initial_state
+    for _ in range(4):
+        plan = agent.act(state)
+        assert masks[int(np.ravel(state)[0]), plan.action]
+        state = np.ones_like(state) if kind == "compiled" else 1
+        agent.observe(1.0)
+    assert counted.illegal_calls == 0
