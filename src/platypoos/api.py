@@ -15,15 +15,16 @@ from platypoos.checks import check_count, check_horizon, is_environment
 from platypoos.compile.workshop import WORKSHOP
 from platypoos.errors import InvalidArgument
 from platypoos.ledger.streams import Seed, make_generator
-from platypoos.models.base import Access, Transition
+from platypoos.models.base import Access, Transition, access_of
 from platypoos.models.failures import act
 from platypoos.models.gymnasium.model import GymnasiumModel
 from platypoos.models.hidden import check_goes_on, may_hide_its_state
 from platypoos.models.wrappers import WrappedModel
-from platypoos.plan import Episode, Plan
+from platypoos.plan import Episode, Origin, Plan
 from platypoos.planners.platypus.planner import Platypus
+from platypoos.progress import StepBar
 from platypoos.search.base import Asked, Planner, initial_state
-from platypoos.video import film_of
+from platypoos.video import Film, film_of
 
 DEFAULT_DISCOUNT = 0.95
 UNKNOWN: Any = object()
@@ -178,6 +179,8 @@ class Agent:
         if self.steps == 1 and may_hide_its_state(self.model):
             check_goes_on(self.model, state)
         self._next = UNKNOWN
+        if self._plan is not None:
+            self._plan.release(summarized=False)  # only the last plan holds on to its search
         self._plan = self._plan_for(state, self._memory, self._random.spawn(1)[0])
         self.steps += 1
         return self._plan
@@ -256,6 +259,8 @@ def control(
     timeout: float | None = None,
     render: str | Path | None = None,
     on_step: Callable[[int, Plan, float], None] | None = None,
+    keep: str = "summaries",
+    progress: bool = False,
 ) -> Episode:
     """Plan with ``budget`` calls, take the action, and plan again from where it led.
 
@@ -275,6 +280,9 @@ def control(
         timeout: as for ``plan``.
         render: a .gif or .mp4 file to film the episode in, if the model has ``render(state)``.
         on_step: called with the number of a step, its plan and the reward received.
+        keep: what ``episode.plans`` has: "summaries" (the recommended sequence, its rival, all
+            values), "plans" (all of it, and where the calls went), or "nothing".
+        progress: show a progress bar in a terminal or a notebook; nothing is shown anywhere else.
 
     If planning or acting fails, or is interrupted, the steps that were taken are the exception's
     ``episode``, and the film shows them.
@@ -303,9 +311,26 @@ def control(
     )
     start = initial_state(model) if state is None else state
     film = None if render is None else film_of(model, start, render)
-    record = _Record(start, agent.planner.discount, getattr(model, "steps_per_call", 1))
+    clock = None if deadline is None else float(deadline)
+    origin = Origin(model, agent.planner, seed, access_of(model, access).value, clock)
+    record = _Record(start, agent.planner.discount, check_keep(keep), origin)
+    record.steps_per_call = getattr(model, "steps_per_call", 1)
+    _carry_out(agent, record, acting, film, on_step, StepBar(steps, shown=progress))
+    return record.episode()
+
+
+def _carry_out(
+    agent: Agent,
+    record: _Record,
+    acting: Any,
+    film: Film | None,
+    on_step: Callable[[int, Plan, float], None] | None,
+    bar: StepBar,
+) -> None:
+    """Plan and act until the last step, or the end of the episode."""
+    model = agent.model
     try:
-        for step in range(steps):
+        for step in range(bar.total):
             found = agent.plan_at(record.states[-1])
             after = act(getattr(model, "acting", model), record.states[-1], found.action, acting)
             agent.observe(after.reward)
@@ -314,15 +339,23 @@ def control(
                 film.add(model.render(after.state))
             if on_step is not None:
                 on_step(step, found, after.reward)
+            bar.step(f"reward {record.total:.6g}")
             if after.terminated:
                 break
     except BaseException as error:
         error.episode = record.episode()  # type: ignore[attr-defined]
         raise
     finally:
+        bar.close()
         if film is not None:
             film.close()
-    return record.episode()
+
+
+def check_keep(keep: object) -> str:
+    """What to keep of the plans of an episode, or an error that names it."""
+    if keep not in {"summaries", "plans", "nothing"}:
+        raise InvalidArgument(f'keep must be "summaries", "plans" or "nothing", got {keep!r}')
+    return str(keep)
 
 
 def _steps_to_take(steps: int | None, horizon: int | None) -> int:
@@ -338,8 +371,12 @@ def _steps_to_take(steps: int | None, horizon: int | None) -> int:
 class _Record:
     """The steps that were taken so far."""
 
-    def __init__(self, start: Any, discount: float, steps_per_call: int) -> None:
+    def __init__(self, start: Any, discount: float, keep: str, origin: Origin) -> None:
         self.states: list[Any] = [start]
+        self.total = 0.0
+        self.steps_per_call = 1
+        self._keep, self._origin = keep, origin
+        self._plans: list[Plan] = []
         self._actions: list[int] = []
         self._rewards: list[float] = []
         self._calls: list[int] = []
@@ -348,6 +385,12 @@ class _Record:
 
     def add(self, plan: Plan, after: Transition) -> None:
         self.states.append(after.state)
+        self.total += after.reward
+        if self._keep == "plans":
+            plan.release()
+            self._plans.append(plan)
+        elif self._keep == "summaries":
+            self._plans.append(plan.brief())
         self._actions.append(plan.action)
         self._rewards.append(after.reward)
         self._calls.append(plan.calls)
@@ -361,7 +404,9 @@ class _Record:
             step_calls=tuple(self._calls),
             terminated=self._terminated,
             discount=self._discount,
-            steps_per_call=self._steps_per_call,
+            steps_per_call=self.steps_per_call,
+            plans=tuple(self._plans),
+            origin=self._origin,
         )
 
 

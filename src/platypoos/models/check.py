@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from platypoos.checks import check_num_actions, missing_from, same
 from platypoos.errors import DynamicsError, InvalidArgument, ModelError, PlatypoosError
+from platypoos.markup import check_version, html_report
 from platypoos.models.advice import Advisor
 from platypoos.models.array import ArrayModel
 from platypoos.models.base import Access, access_of, said_of_one
@@ -37,6 +38,23 @@ class ModelReport:
     def ok(self) -> bool:
         """No problem was found."""
         return not self.problems
+
+    def as_dict(self) -> dict[str, Any]:
+        """The report as plain data; see ``from_dict``."""
+        data = {name: list(getattr(self, name)) for name in ("passed", "problems")}
+        return {"version": 1, "model": self.model, "steps": self.steps, **data, "ok": self.ok}
+
+    @classmethod
+    def from_dict(cls, data: dict[str, Any]) -> ModelReport:
+        """A report from what ``as_dict`` returned."""
+        check_version(data, 1)
+        passed, problems = tuple(data["passed"]), tuple(data["problems"])
+        return cls(data["model"], data["steps"], passed, problems)
+
+    def _repr_html_(self) -> str:
+        verdict = "ready to plan with" if self.ok else "not ready"
+        rows = [("ok", line) for line in self.passed] + [("problem", p) for p in self.problems]
+        return html_report(f"{self.model}: {verdict}", rows)
 
     def __str__(self) -> str:
         lines = [f"{self.model}: " + ("ready to plan with" if self.ok else "not ready")]

@@ -86,6 +86,7 @@ class Motion(ABC):
             num_actions=self.num_actions,
             initial_state=np.array(self.initial_state),
             params=self.params,
+            problem=self,
         )
 
 
@@ -220,6 +221,15 @@ class Pillars(Motion):
 
     def _further(self) -> list[float]:
         return [float(x) for x in self.field.ravel()]
+
+    def position(self, state: Any) -> tuple[float, float]:
+        """Where it is, for maps and films."""
+        return float(state[0]), float(state[1])
+
+    def landmarks(self) -> list[tuple[float, float, float, str]]:
+        """The pillars and the goal, for maps and films: x, y, radius and name of each."""
+        pillars = [(float(x), float(y), 1.0, "pillar") for x, y in self.field]
+        return [*pillars, (8.0, 8.0, 0.2, "goal")]
 
 
 @dataclass(frozen=True)

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from platypoos.markup import check_version, html_report
 from platypoos.models.base import Access
 
 
@@ -43,7 +44,25 @@ class SimulatorReport:
         """The report as plain data."""
         data = {f.name: getattr(self, f.name) for f in fields(self)}
         costs = {k: None if np.isnan(v) else v for k, v in data.items() if k.endswith("_us")}
-        return {**data, **costs, "access": self.access.value, "ok": self.ok}
+        return {"version": 1, **data, **costs, "access": self.access.value, "ok": self.ok}
+
+    @classmethod
+    def from_dict(cls, data: dict[str, Any]) -> SimulatorReport:
+        """A report from what ``as_dict`` returned, also as JSON."""
+        check_version(data, 1)
+        made = {f.name: data[f.name] for f in fields(cls)}
+        for name in ("passed", "problems", "advice"):
+            made[name] = tuple(made[name])
+        for name in ("save_us", "restore_us", "step_us"):
+            made[name] = float("nan") if made[name] is None else made[name]
+        return cls(**{**made, "access": Access(made["access"])})
+
+    def _repr_html_(self) -> str:
+        how = f"{self.family}; restored by {self.method}; access {self.access.name}"
+        rows = [("family", how), *(("ok", line) for line in self.passed)]
+        rows += [("problem", line) for line in self.problems]
+        rows += [("do", line) for line in self.advice]
+        return html_report(f"{self.name}: {self.verdict}", rows)
 
     def __str__(self) -> str:
         lines = [
