@@ -381,7 +381,7 @@ class _Record:
         self._rewards: list[float] = []
         self._calls: list[int] = []
         self._terminated = False
-        self._discount, self._steps_per_call = discount, steps_per_call
+        self._discount = discount
 
     def add(self, plan: Plan, after: Transition) -> None:
         self.states.append(after.state)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import html
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import fields
 from typing import Any
 
 import numpy as np
@@ -156,3 +157,14 @@ def check_version(data: Mapping[str, Any], newest: int) -> None:
             f"this data has version {version!r}; this platypoos reads 1 to {newest}: install a "
             "newer one"
         )
+
+
+def stored_fields(kind: Any, data: Mapping[str, Any]) -> dict[str, Any]:
+    """The fields of a dataclass in stored data; what older data has not is left out."""
+    return {
+        entry.name: tuple(data[entry.name])
+        if isinstance(data[entry.name], list)
+        else data[entry.name]
+        for entry in fields(kind)
+        if entry.name in data
+    }

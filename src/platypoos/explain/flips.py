@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 
 ONE_IN_TWENTY = 1.645
 """A normal variable is larger than this with a probability of 5 %."""
+SAMPLED = 0.25
+"""Of all calls: samples of each of the last two candidates of the default planner, at least."""
 MOST_REWARDS = 2
 
 
@@ -125,34 +127,36 @@ def _noise(plan: Plan, best: Line, rival: Line, gap: float) -> list[Flip]:
 
 
 def _calls(plan: Plan, best: Line, rival: Line, gap: float) -> list[Flip]:
-    noisy = plan.noise is not None and plan.noise.deviation > 0.0
-    if not noisy:
+    deviation = 0.0 if plan.noise is None else plan.noise.deviation
+    if deviation == 0.0:
         return [_beyond(plan, best, rival)]
-    if plan.gap_interval is not None:
-        low, high = plan.gap_interval
-        middle, half = (low + high) / 2, (high - low) / 2
-    else:
-        middle = gap
-        half = (
-            CONFIDENT
-            * spread_of(best.steps, rival.steps)
-            * (plan.noise.deviation if plan.noise else 0)
-        )
-    if middle <= 0.0:
-        text = "The lead is within the noise: more calls may well flip the decision."
-        return [Flip("calls", text)]
-    if half < middle:
+    margin = CONFIDENT * deviation * spread_of(best.steps, rival.steps)
+    if gap <= 0.0:
+        return [Flip("calls", "There is no lead: more calls may well flip the decision.")]
+    if margin <= gap:
         text = (
-            f"The lead of {number(middle, 4)} is {number(middle / half, 3)} times its 95 % margin: "
-            "noise alone is unlikely to flip it, and more calls would only narrow the margin."
+            f"The lead of {number(gap, 4)} is {number(gap / margin, 3)} times its 95 % margin by "
+            "all samples: noise alone is unlikely to flip it."
         )
         return [Flip("calls", text, 0.0)]
-    needed = math.ceil(plan.calls * (half / middle) ** 2)
+    needed = max(plan.calls + 1, calls_for(plan, best, gap))
     text = (
-        f"If the lead really is {number(middle, 4)}, about {needed:,} calls, "
-        f"{number(needed / plan.calls, 3)} times as many, make it larger than its 95 % margin."
+        f"The lead of {number(gap, 4)} is smaller than its 95 % margin by all samples, "
+        f"{number(margin, 4)}: noise alone may flip it. About {needed:,} calls, "
+        f"{number(needed / plan.calls, 3)} times as many, make the margin as small as that."
     )
     return [Flip("calls", text, float(needed))]
+
+
+def calls_for(plan: Plan, best: Line, lead: float) -> int:
+    """Calls after which the margin of a lead is as small as the lead.
+
+    If each of two finalists has n = SAMPLED · calls samples, step t of it γ^t n / Σγ^t of them, and
+    they share none, then the variance of the lead is 2 σ² (Σγ^t)² / n.
+    """
+    total = sum(step.weight for step in best.steps)
+    deviation = 0.0 if plan.noise is None else plan.noise.deviation
+    return math.ceil(2.0 * (CONFIDENT * deviation * total / lead) ** 2 / SAMPLED)
 
 
 def _beyond(plan: Plan, best: Line, rival: Line) -> Flip:
@@ -170,6 +174,9 @@ def _beyond(plan: Plan, best: Line, rival: Line) -> Flip:
         )
         return Flip("calls", text)
     worst, hopes, high, low = bounds(plan)
+    last = best.steps[-1]
+    after = 0.0 if last.ends else min(low, 0.0) * float(_left(plan, np.array(len(best.steps))))
+    worst = max(worst, best.seen + after)
     others = [hope for action, hope in hopes.items() if action != best.action]
     if others and worst > max(others):
         text = (

@@ -135,6 +135,8 @@ def _values(why: Explanation) -> str:
         (c for c in why.choices if c.value is not None),
         key=lambda c: (-(c.value or 0.0), c.action != why.action),
     )
+    if not known:
+        return ""
     unknown = [c.name for c in why.choices if c.value is None]
     ends = [x for c in known for x in (c.value or 0.0, *(c.interval or ()))]
     scale = Scale(ends)

@@ -131,7 +131,8 @@ def ends_by_action(plan: Plan) -> dict[int, int]:
     for action in range(plan.num_actions):
         nodes = np.flatnonzero(eligible & (first == action))
         if len(nodes):
-            best = nodes[sums[nodes] >= sums[nodes].max()]
+            scores = np.nan_to_num(sums[nodes], nan=-np.inf)
+            best = nodes[scores >= scores.max()]
             found[action] = int(best[np.argmax(depth[best])])
     if plan.node != ROOT:
         found[plan.action] = plan.node

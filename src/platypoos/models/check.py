@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from platypoos.checks import check_num_actions, missing_from, same
 from platypoos.errors import DynamicsError, InvalidArgument, ModelError, PlatypoosError
-from platypoos.markup import check_version, html_report
+from platypoos.markup import check_version, html_report, plain, stored_fields
 from platypoos.models.advice import Advisor
 from platypoos.models.array import ArrayModel
 from platypoos.models.base import Access, access_of, said_of_one
@@ -41,15 +41,13 @@ class ModelReport:
 
     def as_dict(self) -> dict[str, Any]:
         """The report as plain data; see ``from_dict``."""
-        data = {name: list(getattr(self, name)) for name in ("passed", "problems")}
-        return {"version": 1, "model": self.model, "steps": self.steps, **data, "ok": self.ok}
+        return {"version": 1, **plain(vars(self)), "ok": self.ok}
 
     @classmethod
     def from_dict(cls, data: dict[str, Any]) -> ModelReport:
         """A report from what ``as_dict`` returned."""
         check_version(data, 1)
-        passed, problems = tuple(data["passed"]), tuple(data["problems"])
-        return cls(data["model"], data["steps"], passed, problems)
+        return cls(**stored_fields(cls, data))
 
     def _repr_html_(self) -> str:
         verdict = "ready to plan with" if self.ok else "not ready"

@@ -103,7 +103,7 @@ class Task(NamedTuple):
         """The states of the nodes from the root to a node; none if they were not kept."""
         if self.access is Access.RESET or not self.ledgers or self.ledgers[-1].tree is not tree:
             return {}
-        path = [ROOT, *path_to(tree, node)]
+        path = [ROOT, *(at for at in path_to(tree, node) if tree.pulls[at])]
         return dict(zip(path, self.ledgers[-1].states_of(np.array(path)), strict=True))
 
     def tie_seed(self) -> int:

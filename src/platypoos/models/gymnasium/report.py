@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from platypoos.markup import check_version, html_report
+from platypoos.markup import check_version, html_report, stored_fields
 from platypoos.models.base import Access
 
 
@@ -50,12 +50,9 @@ class SimulatorReport:
     def from_dict(cls, data: dict[str, Any]) -> SimulatorReport:
         """A report from what ``as_dict`` returned, also as JSON."""
         check_version(data, 1)
-        made = {f.name: data[f.name] for f in fields(cls)}
-        for name in ("passed", "problems", "advice"):
-            made[name] = tuple(made[name])
-        for name in ("save_us", "restore_us", "step_us"):
-            made[name] = float("nan") if made[name] is None else made[name]
-        return cls(**{**made, "access": Access(made["access"])})
+        made = stored_fields(cls, data)
+        costs = {k: float("nan") if made[k] is None else made[k] for k in made if k.endswith("_us")}
+        return cls(**{**made, **costs, "access": Access(made["access"])})
 
     def _repr_html_(self) -> str:
         how = f"{self.family}; restored by {self.method}; access {self.access.name}"
