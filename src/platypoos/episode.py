@@ -60,6 +60,9 @@ class Episode:
         """What the model calls its actions, or else their numbers."""
         if self.plans:
             return self.plans[0].action_names
+        names = None if self.origin is None else getattr(self.origin.model, "action_names", None)
+        if names is not None:
+            return tuple(str(name) for name in names)
         return tuple(str(action) for action in range(max(self.actions, default=-1) + 1))
 
     def as_dict(self) -> dict[str, Any]:

@@ -132,6 +132,8 @@ def test_as_data(silent, tmp_path):
     assert data["choices"][1]["name"] == "switch"
     assert sum(map(sum, data["searched"]["counts"])) == silent.calls
     assert "stay" in str(why)
+    assert repr(why).startswith("Explanation(\"Take 'stay' now")
+    assert why._repr_html_().count("<tr>") == 1 + len(why.bars)
 
 
 def test_bad_files(silent, tmp_path):

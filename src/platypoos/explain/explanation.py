@@ -12,7 +12,7 @@ from platypoos.explain.flips import Flip, flips_of
 from platypoos.explain.origin import code_of
 from platypoos.explain.sequences import Line, lines_of
 from platypoos.explain.summary import Summary
-from platypoos.markup import number, plain, show_state
+from platypoos.markup import escape, html_table, number, plain, show_state, signed
 
 if TYPE_CHECKING:
     from platypoos.plan import Plan
@@ -48,7 +48,7 @@ class Bar:
     last: int | None = None
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Explanation:
     """Why a plan recommends what it does. Print it, or see ``as_dict``.
 
@@ -107,6 +107,18 @@ class Explanation:
     def as_json(self) -> str:
         """The same as text."""
         return json.dumps(self.as_dict(), indent=1)
+
+    def __repr__(self) -> str:
+        return f"Explanation({self.summary!r})"
+
+    def _repr_html_(self) -> str:
+        parts = [f"<p><b>{escape(self.summary)}</b></p>"]
+        if self.bars:
+            rows = [(bar.label, signed(bar.amount)) for bar in self.bars]
+            parts.append(html_table(["where the lead comes from", "adds"], rows))
+        items = "".join(f"<li>{escape(flip.text)}</li>" for flip in self.flips)
+        parts.append(f"<p>What would change the decision:</p><ul>{items}</ul>")
+        return f"<div>{''.join(parts)}</div>"
 
     def __str__(self) -> str:
         lines = [self.summary, ""]

@@ -288,7 +288,8 @@ class Planner(ABC):
             action: its first action, if that is known already.
             more: further fields of ``Plan``.
         """
-        more.setdefault("states", task.states_to(tree, int(node)))
+        if "states" not in more:
+            more["states"] = task.states_to(tree, int(node))
         return Plan(
             action=tree.actions(int(node))[0] if action is None else action,
             value=value,
