@@ -51,7 +51,8 @@ class ModelReport:
 
     def _repr_html_(self) -> str:
         verdict = "ready to plan with" if self.ok else "not ready"
-        rows = [("ok", line) for line in self.passed] + [("problem", p) for p in self.problems]
+        said = (("ok", self.passed), ("note", self.notes), ("problem", self.problems))
+        rows = [(kind, line) for kind, lines in said for line in lines]
         return html_report(f"{self.model}: {verdict}", rows)
 
     def __str__(self) -> str:

@@ -57,6 +57,7 @@ class SimulatorReport:
     def _repr_html_(self) -> str:
         how = f"{self.family}; restored by {self.method}; access {self.access.name}"
         rows = [("family", how), *(("ok", line) for line in self.passed)]
+        rows += [("pictures", self.pictures)] if self.pictures else []
         rows += [("problem", line) for line in self.problems]
         rows += [("do", line) for line in self.advice]
         return html_report(f"{self.name}: {self.verdict}", rows)
