@@ -13,9 +13,10 @@ from typing import Any
 
 from platypoos.checks import check_count, check_horizon, is_environment
 from platypoos.compile.workshop import WORKSHOP
+from platypoos.episode import Record, check_keep
 from platypoos.errors import InvalidArgument
 from platypoos.ledger.streams import Seed, make_generator
-from platypoos.models.base import Access, Transition, access_of
+from platypoos.models.base import Access, access_of
 from platypoos.models.failures import act
 from platypoos.models.gymnasium.model import GymnasiumModel
 from platypoos.models.hidden import check_goes_on, may_hide_its_state
@@ -313,7 +314,7 @@ def control(
     film = None if render is None else film_of(model, start, render)
     clock = None if deadline is None else float(deadline)
     origin = Origin(model, agent.planner, seed, access_of(model, access).value, clock)
-    record = _Record(start, agent.planner.discount, check_keep(keep), origin)
+    record = Record(start, agent.planner.discount, check_keep(keep), origin)
     record.steps_per_call = getattr(model, "steps_per_call", 1)
     _carry_out(agent, record, acting, film, on_step, StepBar(steps, shown=progress))
     return record.episode()
@@ -321,7 +322,7 @@ def control(
 
 def _carry_out(
     agent: Agent,
-    record: _Record,
+    record: Record,
     acting: Any,
     film: Film | None,
     on_step: Callable[[int, Plan, float], None] | None,
@@ -351,13 +352,6 @@ def _carry_out(
             film.close()
 
 
-def check_keep(keep: object) -> str:
-    """What to keep of the plans of an episode, or an error that names it."""
-    if keep not in {"summaries", "plans", "nothing"}:
-        raise InvalidArgument(f'keep must be "summaries", "plans" or "nothing", got {keep!r}')
-    return str(keep)
-
-
 def _steps_to_take(steps: int | None, horizon: int | None) -> int:
     """The steps that ``control`` takes at most."""
     if horizon is not None:
@@ -366,48 +360,6 @@ def _steps_to_take(steps: int | None, horizon: int | None) -> int:
     if steps is None:
         raise InvalidArgument("steps= or horizon= must say how many steps to take; got neither")
     return check_count("steps", steps)
-
-
-class _Record:
-    """The steps that were taken so far."""
-
-    def __init__(self, start: Any, discount: float, keep: str, origin: Origin) -> None:
-        self.states: list[Any] = [start]
-        self.total = 0.0
-        self.steps_per_call = 1
-        self._keep, self._origin = keep, origin
-        self._plans: list[Plan] = []
-        self._actions: list[int] = []
-        self._rewards: list[float] = []
-        self._calls: list[int] = []
-        self._terminated = False
-        self._discount = discount
-
-    def add(self, plan: Plan, after: Transition) -> None:
-        self.states.append(after.state)
-        self.total += after.reward
-        if self._keep == "plans":
-            plan.release()
-            self._plans.append(plan)
-        elif self._keep == "summaries":
-            self._plans.append(plan.brief())
-        self._actions.append(plan.action)
-        self._rewards.append(after.reward)
-        self._calls.append(plan.calls)
-        self._terminated = after.terminated
-
-    def episode(self) -> Episode:
-        return Episode(
-            actions=tuple(self._actions),
-            rewards=tuple(self._rewards),
-            states=tuple(self.states),
-            step_calls=tuple(self._calls),
-            terminated=self._terminated,
-            discount=self._discount,
-            steps_per_call=self.steps_per_call,
-            plans=tuple(self._plans),
-            origin=self._origin,
-        )
 
 
 def with_memory(planner: Planner, memory: int | None) -> Planner:

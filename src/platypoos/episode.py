@@ -15,6 +15,7 @@ from platypoos.explain.origin import Origin
 from platypoos.markup import escape, html_table, number, plain, show_state
 
 if TYPE_CHECKING:
+    from platypoos.models.base import Transition
     from platypoos.plan import Plan
 
 VERSION = 1
@@ -60,9 +61,8 @@ class Episode:
         """What the model calls its actions, or else their numbers."""
         if self.plans:
             return self.plans[0].action_names
-        names = None if self.origin is None else getattr(self.origin.model, "action_names", None)
-        if names is not None:
-            return tuple(str(name) for name in names)
+        if self.origin is not None and self.origin.action_names:
+            return self.origin.action_names
         return tuple(str(action) for action in range(max(self.actions, default=-1) + 1))
 
     def as_dict(self) -> dict[str, Any]:
@@ -186,3 +186,54 @@ class Episode:
     def __setstate__(self, state: dict[str, Any]) -> None:
         state.pop("version", None)
         vars(self).update(state)
+
+
+def check_keep(keep: object) -> str:
+    """What to keep of the plans of an episode, or an error that names it."""
+    if keep not in {"summaries", "plans", "nothing"}:
+        raise InvalidArgument(f'keep must be "summaries", "plans" or "nothing", got {keep!r}')
+    return str(keep)
+
+
+class Record:
+    """The steps that were taken so far."""
+
+    def __init__(self, start: Any, discount: float, keep: str, origin: Origin) -> None:
+        self.states: list[Any] = [start]
+        self.total = 0.0
+        self.steps_per_call = 1
+        self._keep, self._origin = keep, origin
+        self._plans: list[Plan] = []
+        self._actions: list[int] = []
+        self._rewards: list[float] = []
+        self._calls: list[int] = []
+        self._terminated = False
+        self._discount = discount
+
+    def add(self, plan: Plan, after: Transition) -> None:
+        """Add a step: its plan, and what acting brought."""
+        self.states.append(after.state)
+        self.total += after.reward
+        if self._keep == "plans":
+            plan.release()
+            self._plans.append(plan)
+        elif self._keep == "summaries":
+            self._plans.append(plan.brief())
+        self._actions.append(plan.action)
+        self._rewards.append(after.reward)
+        self._calls.append(plan.calls)
+        self._terminated = after.terminated
+
+    def episode(self) -> Episode:
+        """The episode so far."""
+        return Episode(
+            actions=tuple(self._actions),
+            rewards=tuple(self._rewards),
+            states=tuple(self.states),
+            step_calls=tuple(self._calls),
+            terminated=self._terminated,
+            discount=self._discount,
+            steps_per_call=self.steps_per_call,
+            plans=tuple(self._plans),
+            origin=self._origin,
+        )

@@ -163,10 +163,10 @@ class Plan:
     @cached_property
     def action_names(self) -> tuple[str, ...]:
         """What the model calls its actions (``model.action_names``), or else their numbers."""
-        names = None if self.origin is None else getattr(self.origin.model, "action_names", None)
-        if names is None or len(names) != self.num_actions:
+        names = () if self.origin is None else self.origin.action_names
+        if len(names) != self.num_actions:
             return tuple(str(action) for action in range(self.num_actions))
-        return tuple(str(name) for name in names)
+        return names
 
     @property
     def labels(self) -> tuple[str, ...]:
@@ -219,7 +219,7 @@ class Plan:
         >>> import platypoos as pp
         >>> plan = pp.plan(pp.problems.SwitchChain(), budget=500, discount=0.95, seed=0)
         >>> plan.explain().summary.split(". Its")[0]
-        'Take action 0 now'
+        "Take 'bin 0' now"
         """
         from platypoos.explain.explanation import explanation_of
         from platypoos.explain.page import write_plan

@@ -55,7 +55,7 @@ class Explanation:
     >>> import platypoos as pp
     >>> why = pp.plan(pp.problems.SwitchChain(), budget=500, discount=0.95, seed=0).explain()
     >>> why.choices[why.action].name, why.rival.action, round(sum(bar.amount for bar in why.bars))
-    ('0', 1, 13)
+    ('bin 0', 1, 13)
     """
 
     action: int

@@ -31,6 +31,15 @@ class Origin:
         return self.model_code.split("(", 1)[0].removeprefix("pp.").removeprefix("problems.")
 
     @property
+    def action_names(self) -> tuple[str, ...]:
+        """What the model calls its actions, or the problem that it is a form of; else nothing."""
+        for owner in (self.model, getattr(self.model, "problem", None)):
+            names = getattr(owner, "action_names", None)
+            if names is not None:
+                return tuple(str(name) for name in names)
+        return ()
+
+    @property
     def planner_name(self) -> str:
         """The planner's class."""
         return self.planner if isinstance(self.planner, str) else type(self.planner).__name__
