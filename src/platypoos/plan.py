@@ -206,7 +206,9 @@ class Plan:
         """A small copy: the recommended sequence, its rival and the values of all first actions."""
         from platypoos.explain.brief import brief
 
-        return replace(self, **brief(self))
+        small = replace(self, **brief(self))
+        vars(small).update(depth=self.depth, action_names=self.action_names)
+        return small
 
     def explain(self, path: str | Path | None = None, *, command: str | None = None) -> Explanation:
         """Why this action and not another one; the model is not called.

@@ -58,6 +58,9 @@ def add_explain_command(commands: Any) -> None:
     one.add_argument("--actions", type=whole, help="values of each coordinate of a continuous box")
     one.add_argument("--noise", type=float, help="half-width of noise in the rewards")
     one.add_argument("--access", choices=["restore", "reset"], help="(what the model declares)")
+    one.add_argument(
+        "--deadline", type=float, metavar="SECONDS", help="plan for so long, or each step"
+    )
     one.add_argument("--steps", type=whole, help="explain an episode of so many steps")
     one.add_argument("--out", type=Path, default=Path("why.html"), help="the page (%(default)s)")
     one.add_argument(
@@ -101,13 +104,14 @@ def run_explain(args: argparse.Namespace) -> int:
         raise InvalidArgument("--film films an episode: say how long, by --steps")
     model = make_model(args)
     planner = make_planner(args.planner, args.discount, args.set)
-    budget = DEFAULT_BUDGET if args.budget is None else args.budget
+    budget = DEFAULT_BUDGET if args.budget is None and args.deadline is None else args.budget
     command = shlex.join(["platypoos", *_given(args)])
     if args.steps is None:
         found = plan(
             model,
             planner=planner,
             budget=budget,
+            deadline=args.deadline,
             horizon=args.horizon,
             seed=args.seed,
             access=args.access,
@@ -122,6 +126,7 @@ def run_explain(args: argparse.Namespace) -> int:
             model,
             planner,
             budget=budget,
+            deadline=args.deadline,
             steps=args.steps,
             horizon=args.horizon,
             seed=args.seed,
@@ -150,7 +155,7 @@ def _given(args: argparse.Namespace) -> list[str]:
             words += [f"--{name}", setting]
     usual = {"planner": "platypus", "discount": 0.95, "seed": 0, "repeat": 1}
     names = ("planner", "budget", "discount", "horizon", "seed", "method", "repeat", "lives")
-    for name in (*names, "actions", "noise", "access", "steps", "film"):
+    for name in (*names, "actions", "noise", "access", "deadline", "steps", "film"):
         value = getattr(args, name)
         if value is not None and value != usual.get(name):
             words += [f"--{name}", str(value)]
