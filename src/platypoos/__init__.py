@@ -18,6 +18,7 @@ from platypoos.errors import (
     TransitionError,
     WorkerError,
 )
+from platypoos.explain import Explanation
 from platypoos.ledger.tree import Tree
 from platypoos.models.array import ArrayModel
 from platypoos.models.base import Access, Model, Transition
@@ -84,6 +85,7 @@ __all__ = [
     "CompiledModel",
     "DynamicsError",
     "Episode",
+    "Explanation",
     "FunctionModel",
     "GumbelMCTS",
     "GymnasiumModel",

@@ -13,17 +13,19 @@ from typing import Any
 
 from platypoos.checks import check_count, check_horizon, is_environment
 from platypoos.compile.workshop import WORKSHOP
+from platypoos.episode import Record, check_keep
 from platypoos.errors import InvalidArgument
 from platypoos.ledger.streams import Seed, make_generator
-from platypoos.models.base import Access, Transition
+from platypoos.models.base import Access, access_of
 from platypoos.models.failures import act
 from platypoos.models.gymnasium.model import GymnasiumModel
 from platypoos.models.hidden import check_goes_on, may_hide_its_state
 from platypoos.models.wrappers import WrappedModel
-from platypoos.plan import Episode, Plan
+from platypoos.plan import Episode, Origin, Plan
 from platypoos.planners.platypus.planner import Platypus
+from platypoos.progress import StepBar
 from platypoos.search.base import Asked, Planner, initial_state
-from platypoos.video import film_of
+from platypoos.video import Film, film_of
 
 DEFAULT_DISCOUNT = 0.95
 UNKNOWN: Any = object()
@@ -180,6 +182,8 @@ class Agent:
             if asked.budget is not None:
                 asked = replace(asked, budget=asked.budget - checked)
         self._next = UNKNOWN
+        if self._plan is not None:
+            self._plan.release(summarized=False)  # only the last plan holds on to its search
         found = self._plan_for(state, asked, self._memory, self._random.spawn(1)[0])
         if checked:
             found = replace(found, calls=found.calls + checked, budget=self._asked.budget)
@@ -270,6 +274,8 @@ def control(
     timeout: float | None = None,
     render: str | Path | None = None,
     on_step: Callable[[int, Plan, float], None] | None = None,
+    keep: str = "summaries",
+    progress: bool = False,
 ) -> Episode:
     """Plan with ``budget`` calls, take the action, and plan again from where it led.
 
@@ -289,6 +295,9 @@ def control(
         timeout: as for ``plan``.
         render: a .gif or .mp4 file to film the episode in, if the model has ``render(state)``.
         on_step: called with the number of a step, its plan and the reward received.
+        keep: what ``episode.plans`` has: "summaries" (the recommended sequence, its rival, all
+            values), "plans" (all of it, and where the calls went), or "nothing".
+        progress: show a progress bar in a terminal or a notebook; nothing is shown anywhere else.
 
     If planning or acting fails, or is interrupted, the steps that were taken are the exception's
     ``episode``, and the film shows them.
@@ -317,9 +326,26 @@ def control(
     )
     start = initial_state(model) if state is None else state
     film = None if render is None else film_of(model, start, render)
-    record = _Record(start, agent.planner.discount, getattr(model, "steps_per_call", 1))
+    clock = None if deadline is None else float(deadline)
+    origin = Origin(model, agent.planner, seed, access_of(model, access).value, clock)
+    record = Record(start, agent.planner.discount, check_keep(keep), origin)
+    record.steps_per_call = getattr(model, "steps_per_call", 1)
+    _carry_out(agent, record, acting, film, on_step, StepBar(steps, shown=progress))
+    return record.episode()
+
+
+def _carry_out(
+    agent: Agent,
+    record: Record,
+    acting: Any,
+    film: Film | None,
+    on_step: Callable[[int, Plan, float], None] | None,
+    bar: StepBar,
+) -> None:
+    """Plan and act until the last step, or the end of the episode."""
+    model = agent.model
     try:
-        for step in range(steps):
+        for step in range(bar.total):
             found = agent.plan_at(record.states[-1])
             after = act(getattr(model, "acting", model), record.states[-1], found.action, acting)
             agent.observe(after.reward)
@@ -328,15 +354,16 @@ def control(
                 film.add(model.render(after.state))
             if on_step is not None:
                 on_step(step, found, after.reward)
+            bar.step(f"reward {record.total:.6g}")
             if after.terminated:
                 break
     except BaseException as error:
         error.episode = record.episode()  # type: ignore[attr-defined]
         raise
     finally:
+        bar.close()
         if film is not None:
             film.close()
-    return record.episode()
 
 
 def _steps_to_take(steps: int | None, horizon: int | None) -> int:
@@ -347,36 +374,6 @@ def _steps_to_take(steps: int | None, horizon: int | None) -> int:
     if steps is None:
         raise InvalidArgument("steps= or horizon= must say how many steps to take; got neither")
     return check_count("steps", steps)
-
-
-class _Record:
-    """The steps that were taken so far."""
-
-    def __init__(self, start: Any, discount: float, steps_per_call: int) -> None:
-        self.states: list[Any] = [start]
-        self._actions: list[int] = []
-        self._rewards: list[float] = []
-        self._calls: list[int] = []
-        self._terminated = False
-        self._discount, self._steps_per_call = discount, steps_per_call
-
-    def add(self, plan: Plan, after: Transition) -> None:
-        self.states.append(after.state)
-        self._actions.append(plan.action)
-        self._rewards.append(after.reward)
-        self._calls.append(plan.calls)
-        self._terminated = after.terminated
-
-    def episode(self) -> Episode:
-        return Episode(
-            actions=tuple(self._actions),
-            rewards=tuple(self._rewards),
-            states=tuple(self.states),
-            step_calls=tuple(self._calls),
-            terminated=self._terminated,
-            discount=self._discount,
-            steps_per_call=self._steps_per_call,
-        )
 
 
 def with_memory(planner: Planner, memory: int | None) -> Planner:

@@ -2,18 +2,38 @@
 
 from __future__ import annotations
 
-import json
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from platypoos.discounting import spans
-from platypoos.errors import InvalidArgument
+from platypoos.episode import Episode
+from platypoos.explain.origin import Origin
+from platypoos.explain.summary import Summary, summarize
 from platypoos.ledger.tree import OPENED, ROOT, TERMINAL, Tree
+
+if TYPE_CHECKING:
+    from platypoos.explain import Explanation
+
+__all__ = ["Episode", "Noise", "Origin", "Plan"]
+
+VERSION = 1
+"""Of a plan as data; it changes when a field changes its meaning or goes."""
+
+
+class Noise(NamedTuple):
+    """What a planner saw of the noise in the rewards."""
+
+    deviation: float
+    """Standard deviation of a sample; 0 if none was seen."""
+    average: float
+    """Mean of all rewards: with noise, estimates are drawn to it."""
+    spread: float
+    """Variance of the mean rewards, noise taken out; 0 if estimates are taken as they are."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,6 +86,18 @@ class Plan:
     """What the model said that the states of the nodes are worth, if it did."""
     reached: bool | None = None
     """Whether the accuracy that was asked for was reached within the budget; None if none was."""
+    states: dict[int, Any] = field(default_factory=dict, repr=False)
+    """The states of nodes of ``tree``: of the recommended sequence, and with the default planner of
+    the best one for each first action. None by RESET."""
+    sources: NDArray[np.int64] | None = field(default=None, repr=False)
+    """Nodes of ``tree`` with the same number share their samples: they are the same state and
+    action. None if no two do."""
+    noise: Noise | None = field(default=None, repr=False)
+    """None if the planner does not look for noise."""
+    searched: Tree | None = field(default=None, repr=False)
+    """All that was searched, if ``tree`` is only a part of it. See ``release``."""
+    origin: Origin | None = field(default=None, repr=False)
+    """The model, the planner, the seed: what is needed to make the plan again."""
 
     @cached_property
     def actions(self) -> tuple[int, ...]:
@@ -128,59 +160,115 @@ class Plan:
         others = others[~np.isnan(others)]
         return float(self.value - others.max()) if len(others) else float("nan")
 
-
-@dataclass(frozen=True, eq=False)
-class Episode:
-    """What happened: one entry per step that was taken."""
-
-    actions: tuple[int, ...]
-    rewards: tuple[float, ...]
-    """The rewards received, noise included."""
-    states: tuple[Any, ...] = field(repr=False)
-    """The states visited, the first and the last included."""
-    step_calls: tuple[int, ...] = field(repr=False)
-    """Calls that the planning of each step took."""
-    terminated: bool
-    """Whether the episode ended before its last step."""
-    discount: float
-    steps_per_call: int = 1
-    """Steps of the simulator that a call took at most; more than 1 with repeated actions."""
-
     @cached_property
-    def discounted_return(self) -> float:
-        """Σ γ^t reward_t."""
-        return float(np.dot(self.discount ** np.arange(len(self.rewards)), self.rewards))
-
-    def as_dict(self) -> dict[str, Any]:
-        """The episode as plain data, a row for each step; states are left out."""
-        total = 0.0
-        rows = []
-        for step, (action, reward, calls) in enumerate(
-            zip(self.actions, self.rewards, self.step_calls, strict=True)
-        ):
-            total += reward
-            rows.append(
-                {"step": step, "action": action, "reward": reward, "total": total, "calls": calls}
-            )
-        return {
-            "discount": self.discount,
-            "total_reward": total,
-            "discounted_return": self.discounted_return,
-            "terminated": self.terminated,
-            "calls": self.calls,
-            "steps_per_call": self.steps_per_call,
-            "simulator_steps_at_most": self.calls * self.steps_per_call,
-            "steps": rows,
-        }
-
-    def save(self, path: str | Path) -> None:
-        """Write the episode as JSON."""
-        target = Path(path)
-        if not target.parent.is_dir():
-            raise InvalidArgument(f"there is no folder {str(target.parent)!r} for {target.name}")
-        target.write_text(json.dumps(self.as_dict(), indent=1) + "\n", encoding="utf-8")
+    def action_names(self) -> tuple[str, ...]:
+        """What the model calls its actions (``model.action_names``), or else their numbers."""
+        names = () if self.origin is None else self.origin.action_names
+        if len(names) != self.num_actions:
+            return tuple(str(action) for action in range(self.num_actions))
+        return names
 
     @property
-    def calls(self) -> int:
-        """Calls of the model for planning; the steps that were taken are not counted."""
-        return sum(self.step_calls)
+    def labels(self) -> tuple[str, ...]:
+        """The names of the actions as sentences use them: a number alone says too little."""
+        return tuple(
+            f"action {name}" if name.isdigit() else repr(name) for name in self.action_names
+        )
+
+    @cached_property
+    def summary(self) -> Summary | None:
+        """Where the calls went, by depth and first action; and the largest part of the tree.
+
+        None if what was searched was not kept; see ``release``.
+        """
+        if not self.is_whole:
+            return None
+        tree = self.tree if self.searched is None else self.searched
+        return summarize(tree, self.num_actions, self.actions)
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether all that was searched is still there."""
+        return self.searched is not None or self.sources is None
+
+    def release(self, *, summarized: bool = True) -> None:
+        """Free the memory of what was searched; what ``tree`` and ``summary`` have stays.
+
+        Args:
+            summarized: make ``summary`` before. Else there will be none.
+        """
+        if self.searched is not None:
+            if summarized:
+                _ = self.summary
+            object.__setattr__(self, "searched", None)
+
+    def brief(self) -> Plan:
+        """A small copy: the recommended sequence, its rival and the values of all first actions."""
+        from platypoos.explain.brief import brief
+
+        small = replace(self, **brief(self))
+        vars(small).update(depth=self.depth, action_names=self.action_names)
+        return small
+
+    def explain(self, path: str | Path | None = None, *, command: str | None = None) -> Explanation:
+        """Why this action and not another one; the model is not called.
+
+        Args:
+            path: a file to write a page to that can be opened in any browser, such as "why.html",
+                or data, "why.json". Only an explanation is returned if left out.
+            command: the command that made the plan, to be shown there.
+
+        >>> import platypoos as pp
+        >>> plan = pp.plan(pp.problems.SwitchChain(), budget=500, discount=0.95, seed=0)
+        >>> plan.explain().summary.split(". Its")[0]
+        "Take 'bin 0' now"
+        """
+        from platypoos.explain.explanation import explanation_of
+        from platypoos.explain.page import write_plan
+
+        why = explanation_of(self, command)
+        if path is not None:
+            write_plan(why, self, path)
+        return why
+
+    def as_dict(self) -> dict[str, Any]:
+        """The plan as plain data, with the best sequence for each first action; see ``from_dict``.
+
+        States are left as they are if they are small and made of numbers and text, and are
+        written as text otherwise.
+        """
+        from platypoos.explain.storing import plan_as_dict
+
+        return plan_as_dict(self)
+
+    @classmethod
+    def from_dict(cls, data: dict[str, Any]) -> Plan:
+        """A plan from what ``as_dict`` returned, of this version or an earlier one."""
+        from platypoos.explain.storing import plan_fields
+
+        fields = plan_fields(data)
+        names, depth = fields.pop("action_names"), fields.pop("depth")
+        noise = fields.pop("noise")
+        made = cls(**fields, noise=None if noise is None else Noise(*noise))
+        vars(made).update(action_names=names, depth=depth)
+        return made
+
+    def __str__(self) -> str:
+        from platypoos.explain.table import table
+
+        return table(self)
+
+    def _repr_html_(self) -> str:
+        from platypoos.explain.table import notebook
+
+        return notebook(self)
+
+    def __getstate__(self) -> dict[str, Any]:
+        _ = self.action_names, self.depth  # they come from the model and the whole tree
+        self_contained = {**vars(self), "tree": self.tree.copy(), "searched": None}
+        self_contained["summary"] = self.summary
+        return {**self_contained, "version": VERSION}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        state.pop("version", None)
+        vars(self).update(state)

@@ -7,6 +7,7 @@ import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from importlib.util import find_spec
 from typing import Any
 
 from platypoos.errors import InvalidArgument
@@ -62,3 +63,50 @@ class StatusLine:
         sys.stderr.write(f"\r{text:<{self._width}}")
         sys.stderr.flush()
         self._width = len(text)
+
+
+def in_notebook() -> bool:
+    """Whether this runs in a notebook."""
+    shell = sys.modules.get("IPython")
+    running = None if shell is None else shell.get_ipython()
+    return type(running).__name__ == "ZMQInteractiveShell"
+
+
+class StepBar:
+    """A progress bar over steps: in a terminal or a notebook; silent anywhere else.
+
+    It is drawn by tqdm if that is installed, and else as a line that is written again and again.
+
+    Args:
+        total: the most steps that there can be.
+        shown: False to show nothing.
+    """
+
+    def __init__(self, total: int, *, shown: bool) -> None:
+        self.total, self._done = total, 0
+        self._bar: Any = None
+        notebook = shown and in_notebook()
+        self._line = shown and (notebook or sys.stderr.isatty())
+        if self._line and find_spec("tqdm") is not None:
+            if notebook and find_spec("ipywidgets") is not None:
+                from tqdm.notebook import tqdm
+            else:
+                from tqdm import tqdm
+            self._bar = tqdm(total=total, unit="step", file=sys.stderr)
+
+    def step(self, note: str) -> None:
+        """One more step is done; ``note`` is shown beside it."""
+        self._done += 1
+        if self._bar is not None:
+            self._bar.set_postfix_str(note, refresh=False)
+            self._bar.update()
+        elif self._line:
+            text = f"\rstep {self._done} of {self.total}  {note}"
+            print(text.ljust(79), end="", file=sys.stderr, flush=True)  # noqa: T201
+
+    def close(self) -> None:
+        """Leave the bar as it is."""
+        if self._bar is not None:
+            self._bar.close()
+        elif self._line and self._done:
+            print(file=sys.stderr)  # noqa: T201

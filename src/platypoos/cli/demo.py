@@ -41,6 +41,8 @@ def run(out: Path) -> None:
     print(f"{switch:.0f}; the search went {found.depth} steps ahead")
     right = int(problem.action_values(problem.initial_state, 0.95).argmax())
     print(f"known answer: {names[right]}; simple regret {simple_regret(problem, found):g}\n")
+    why = out / "why.html"
+    found.explain(why)
 
     print(
         f"CartPole-v1: {CARTPOLE_STEPS} steps, in decisions that last {CARTPOLE_REPEAT}; "
@@ -77,7 +79,9 @@ def run(out: Path) -> None:
 
     picture = out / "demo.png"
     _draw(found, episode, at_random, picture)
+    played = episode.explain(out / "cartpole.html")
     print(f"picture: {picture}\nfilm: {film}")
+    print(f"why, as pages to open in a browser: {why} and {played}")
 
 
 def _random_steps(model: GymnasiumModel) -> int:

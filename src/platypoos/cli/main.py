@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from platypoos.api import Agent, plan
 from platypoos.cli.experiments import add_commands
+from platypoos.cli.explain import add_explain_command
 from platypoos.cli.options import (
     DEFAULT_BUDGET,
     add_planner_options,
@@ -54,6 +55,7 @@ examples:
   platypoos plan --problem battery --access reset --json
   platypoos warm-up                                  compile the planner, once a machine
   platypoos planners                                 all planners and what they need
+  platypoos explain --out why.html                   a page that says why
   platypoos check Hopper-v5                          is this simulator safe to plan with?
   platypoos play CartPole-v1 --repeat 4 --budget 3000 --discount 0.9 --save cartpole.gif
   platypoos theory garnet --discount 0.9 --noise 0.5  how hard it is, and what is promised
@@ -133,6 +135,7 @@ def _parser() -> argparse.ArgumentParser:
     warm.add_argument("--quiet", action="store_true", help="do not show how far it is")
     warm.set_defaults(run=_warm_up)
 
+    add_explain_command(commands)
     add_simulator_commands(commands)
     add_commands(commands)
     add_theory_command(commands)

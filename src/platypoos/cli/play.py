@@ -98,6 +98,11 @@ def add_simulator_commands(commands: Any) -> None:
 
 def _add_environment(command: argparse.ArgumentParser) -> None:
     command.add_argument("env", metavar="ENV", help="its id, such as CartPole-v1")
+    add_environment_options(command)
+
+
+def add_environment_options(command: argparse.ArgumentParser) -> None:
+    """How to make an environment."""
     command.add_argument(
         "--option",
         action="append",

@@ -17,6 +17,7 @@ from platypoos.errors import InvalidArgument
 from platypoos.experiments.cells import Row
 from platypoos.experiments.lines import Line, lines
 from platypoos.experiments.spec import Block, Choice, Experiment
+from platypoos.markup import html_table
 
 Floats = NDArray[np.float64]
 
@@ -98,6 +99,14 @@ class Standings:
     def overall(self, level: int) -> Floats:
         """The mean over the families in which a planner took part."""
         return mean_of_known(np.array(list(self.by_family(level).values())).T)
+
+    def _repr_html_(self) -> str:
+        from platypoos.experiments.standings_page import family_table
+
+        parts = []
+        for level in self.levels:
+            parts += [f"<p><b>{LEVELS[level]}</b></p>", html_table(*family_table(self, level))]
+        return f"<div>{''.join(parts)}</div>"
 
     def profile(self, thresholds: Floats) -> Floats:
         """[planners, thresholds] the share of places with at least such a mean score."""

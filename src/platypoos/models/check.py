@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from platypoos.checks import check_num_actions, missing_from, same
 from platypoos.errors import DynamicsError, InvalidArgument, ModelError, PlatypoosError
+from platypoos.markup import check_version, html_report, plain, stored_fields
 from platypoos.models.advice import Advisor
 from platypoos.models.array import ArrayModel
 from platypoos.models.base import Access, access_of, said_of_one
@@ -37,6 +38,22 @@ class ModelReport:
     def ok(self) -> bool:
         """No problem was found."""
         return not self.problems
+
+    def as_dict(self) -> dict[str, Any]:
+        """The report as plain data; see ``from_dict``."""
+        return {"version": 1, **plain(vars(self)), "ok": self.ok}
+
+    @classmethod
+    def from_dict(cls, data: dict[str, Any]) -> ModelReport:
+        """A report from what ``as_dict`` returned."""
+        check_version(data, 1)
+        return cls(**stored_fields(cls, data))
+
+    def _repr_html_(self) -> str:
+        verdict = "ready to plan with" if self.ok else "not ready"
+        said = (("ok", self.passed), ("note", self.notes), ("problem", self.problems))
+        rows = [(kind, line) for kind, lines in said for line in lines]
+        return html_report(f"{self.model}: {verdict}", rows)
 
     def __str__(self) -> str:
         lines = [f"{self.model}: " + ("ready to plan with" if self.ok else "not ready")]

@@ -76,6 +76,8 @@ class Grid(Tabular):
     1
     """
 
+    action_names = ("up", "right", "down", "left")
+
     def __init__(
         self,
         rows: Sequence[str] = GRID,
@@ -162,6 +164,8 @@ class Battery(Tabular):
     >>> battery.num_states, battery.num_actions
     (120, 3)
     """
+
+    action_names = ("wait", "buy", "sell")
 
     def __init__(
         self,

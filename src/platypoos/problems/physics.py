@@ -40,6 +40,7 @@ class Motion(ABC):
     kind: ClassVar[int]
     usual_dt: ClassVar[float]
     num_actions: ClassVar[int]
+    action_names: ClassVar[tuple[str, ...] | None] = None
 
     def __post_init__(self) -> None:
         if self.dt is not None:
@@ -86,6 +87,7 @@ class Motion(ABC):
             num_actions=self.num_actions,
             initial_state=np.array(self.initial_state),
             params=self.params,
+            problem=self,
         )
 
 
@@ -141,6 +143,7 @@ class CartPole(Motion):
     kind = motion.CART_POLE
     usual_dt = 0.02
     num_actions = 2
+    action_names = ("left", "right")
 
     def _start(self, rng: np.random.Generator) -> Any:
         return rng.uniform(-0.05, 0.05, 4)
@@ -207,6 +210,7 @@ class Pillars(Motion):
     kind = motion.PILLARS
     usual_dt = 0.1
     num_actions = 9
+    action_names = ("↙", "←", "↖", "↓", "·", "↑", "↘", "→", "↗")
 
     def _start(self, rng: np.random.Generator) -> Any:
         del rng  # only the field varies
@@ -220,6 +224,15 @@ class Pillars(Motion):
 
     def _further(self) -> list[float]:
         return [float(x) for x in self.field.ravel()]
+
+    def position(self, state: Any) -> tuple[float, float]:
+        """Where it is, for maps and films."""
+        return float(state[0]), float(state[1])
+
+    def landmarks(self) -> list[tuple[float, float, float, str]]:
+        """The pillars and the goal, for maps and films: x, y, radius and name of each."""
+        pillars = [(float(x), float(y), 1.0, "pillar") for x, y in self.field]
+        return [*pillars, (8.0, 8.0, 0.2, "goal")]
 
 
 @dataclass(frozen=True)
@@ -242,6 +255,7 @@ class Lander(Motion):
     kind = motion.LANDER
     usual_dt = 0.2
     num_actions = 4
+    action_names = ("none", "left", "right", "up")
 
     def _start(self, rng: np.random.Generator) -> Any:
         return rng.uniform(-4, 4), rng.uniform(4, 8), rng.uniform(-1, 1), rng.uniform(-1, 1)

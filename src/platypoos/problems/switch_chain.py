@@ -37,6 +37,7 @@ class SwitchChain(Problem):
     shift: float = 100.0
 
     num_actions = 2
+    action_names = ("bin 0", "bin 1")
     initial_state = (0, 0)
 
     def __post_init__(self) -> None:

@@ -24,6 +24,7 @@ from platypoos.checks import (
 from platypoos.compile.workshop import WORKSHOP
 from platypoos.errors import InvalidArgument
 from platypoos.ledger.array import ArraySimulator
+from platypoos.ledger.base import path_to
 from platypoos.ledger.compiled import CompiledSimulator
 from platypoos.ledger.drivers import Driver
 from platypoos.ledger.executor import ExecutorSimulator
@@ -31,12 +32,12 @@ from platypoos.ledger.function import FunctionSimulator
 from platypoos.ledger.protocol import Ledger
 from platypoos.ledger.requests import evaluate
 from platypoos.ledger.streams import Seed, make_generator
-from platypoos.ledger.tree import Tree, make_tree
+from platypoos.ledger.tree import ROOT, Tree, make_tree
 from platypoos.models.advice import NO_HORIZON
 from platypoos.models.array import ArrayModel
 from platypoos.models.base import Access, access_of
 from platypoos.models.compiled import CompiledModel
-from platypoos.plan import Plan
+from platypoos.plan import Origin, Plan
 
 
 @dataclass(frozen=True)
@@ -69,6 +70,9 @@ class Task(NamedTuple):
     open_ended: bool = False
     memory: Any = None
     horizon: int | None = None
+    seed: Any = None
+    ledgers: Any = None
+    """A list of the ledgers that were made for it."""
 
     def within_horizon(self, steps: int) -> int:
         """``steps``, or the steps to the horizon if these are fewer."""
@@ -92,7 +96,16 @@ class Task(NamedTuple):
         ledger: Ledger = kind(
             self.model, self.state, self.budget, self.rng, self.access, tree, horizon
         )
+        if self.ledgers is not None:
+            self.ledgers.append(ledger)
         return ledger
+
+    def states_to(self, tree: Tree, node: int) -> dict[int, Any]:
+        """The states of the nodes from the root to a node; none if they were not kept."""
+        if self.access is Access.RESET or not self.ledgers or self.ledgers[-1].tree is not tree:
+            return {}
+        path = [ROOT, *(at for at in path_to(tree, node) if tree.pulls[at])]
+        return dict(zip(path, self.ledgers[-1].states_of(np.array(path)), strict=True))
 
     def tie_seed(self) -> int:
         """A seed for breaking ties, drawn from the plan's generator."""
@@ -204,6 +217,8 @@ class Planner(ABC):
             open_ended=asked.budget is None,
             memory=memory,
             horizon=None if asked.horizon is None else int(asked.horizon),
+            seed=seed,
+            ledgers=[],
         )
         return self._plan(task)
 
@@ -274,6 +289,8 @@ class Planner(ABC):
             action: its first action, if that is known already.
             more: further fields of ``Plan``.
         """
+        if "states" not in more:
+            more["states"] = task.states_to(tree, int(node))
         return Plan(
             action=tree.actions(int(node))[0] if action is None else action,
             value=value,
@@ -285,6 +302,7 @@ class Planner(ABC):
             node=int(node),
             tree=tree,
             horizon=task.horizon,
+            origin=Origin(task.model, self, task.seed, task.access.value, task.deadline),
             **more,
         )
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from platypoos.markup import check_version, html_report, stored_fields
 from platypoos.models.base import Access
 
 
@@ -43,7 +44,23 @@ class SimulatorReport:
         """The report as plain data."""
         data = {f.name: getattr(self, f.name) for f in fields(self)}
         costs = {k: None if np.isnan(v) else v for k, v in data.items() if k.endswith("_us")}
-        return {**data, **costs, "access": self.access.value, "ok": self.ok}
+        return {"version": 1, **data, **costs, "access": self.access.value, "ok": self.ok}
+
+    @classmethod
+    def from_dict(cls, data: dict[str, Any]) -> SimulatorReport:
+        """A report from what ``as_dict`` returned, also as JSON."""
+        check_version(data, 1)
+        made = stored_fields(cls, data)
+        costs = {k: float("nan") if made[k] is None else made[k] for k in made if k.endswith("_us")}
+        return cls(**{**made, **costs, "access": Access(made["access"])})
+
+    def _repr_html_(self) -> str:
+        how = f"{self.family}; restored by {self.method}; access {self.access.name}"
+        rows = [("family", how), *(("ok", line) for line in self.passed)]
+        rows += [("pictures", self.pictures)] if self.pictures else []
+        rows += [("problem", line) for line in self.problems]
+        rows += [("do", line) for line in self.advice]
+        return html_report(f"{self.name}: {self.verdict}", rows)
 
     def __str__(self) -> str:
         lines = [

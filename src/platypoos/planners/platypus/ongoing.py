@@ -16,6 +16,7 @@ from platypoos.ledger.protocol import Ledger
 from platypoos.ledger.tree import ROOT, TERMINAL, Tree, copy_nodes, make_tree, set_node, set_root
 from platypoos.models.advice import NO_HORIZON
 from platypoos.models.base import Access
+from platypoos.plan import Noise
 from platypoos.planners.platypus.algorithm import plan_on
 from platypoos.planners.platypus.jury import assess
 from platypoos.planners.platypus.knowledge import gather, link_children
@@ -76,6 +77,11 @@ class Decision(NamedTuple):
     enough: bool
     rate: float
     """What an unseen step is taken to bring."""
+    states: dict[int, Any]
+    """The states of the nodes of ``tree``; none by RESET."""
+    sources: Any
+    """The nodes of ``tree`` in the tree of the search: the same one can be there several times."""
+    noise: Noise
 
 
 def length_of(task: Task, discount: float, *, fresh: bool) -> int:
@@ -289,17 +295,27 @@ class OngoingPlan:
         found = make_tree(1 + int(search.steps.sum()))
         set_root(found)
         end = ROOT
+        sources = [int(search.at[0].root)]
         for first in range(len(search.value)):
-            last = self._copy(first, found)
+            last = self._copy(first, found, sources)
             end = last if first == leader else end
         values = np.where(np.isfinite(search.value), search.value, np.nan)
         interval = (gap - 1.96 * error, gap + 1.96 * error) if has_gap else None
+        at = search.at[0]
+        copied = np.array(sources)
+        states = {} if search.reset else dict(enumerate(self.sim.states_of(copied)))
+        doubt = float(at.squares / at.degrees) if at.degrees else 0.0
+        noise = Noise(math.sqrt(doubt), float(at.average), float(at.spread))
+        rate = float(at.rate)
         return Decision(
-            leader, values, found, end, interval, bool(enough), float(search.at[0].rate)
+            leader, values, found, end, interval, bool(enough), rate, states, copied, noise
         )
 
-    def _copy(self, first: int, found: Tree) -> int:
-        """Copy the best sequence of a first action to another tree; returns its last node."""
+    def _copy(self, first: int, found: Tree, sources: list[int]) -> int:
+        """Copy the best sequence of a first action to another tree; returns its last node.
+
+        The nodes that were copied are added to ``sources``.
+        """
         search, tree = self.search, self.search.tree
         state, last = int(search.at[0].root), ROOT
         for t in range(int(search.steps[first])):
@@ -312,6 +328,7 @@ class OngoingPlan:
             set_node(found, new, last, action, t + 1, 0)
             found.pulls[new], found.reward[new] = tree.pulls[child], tree.reward[child]
             found.flags[new], found.value[new] = tree.flags[child], 0.0
+            sources.append(child)
             state, last = int(search.homes.home[child]), new
         return last
 

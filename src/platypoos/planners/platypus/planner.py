@@ -128,6 +128,10 @@ class Platypus(Planner):
             estimates=decision.values,
             gap_interval=decision.gap,
             enough=decision.enough,
+            states=decision.states,
+            sources=decision.sources,
+            noise=decision.noise,
+            searched=ongoing.search.tree,
         )
 
 

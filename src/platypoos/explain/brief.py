@@ -1,0 +1,76 @@
+"""A plan made small, to be kept for each step of an episode."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from platypoos.explain.sequences import ends_by_action
+from platypoos.ledger.base import path_to
+from platypoos.ledger.tree import ROOT, Tree, make_tree, set_node, set_root
+
+if TYPE_CHECKING:
+    from platypoos.plan import Plan
+
+LARGE = 20_000
+"""Nodes of a tree in which rivals are not looked for: that would take longer than it is worth."""
+SMALL_STATE = 2_000
+"""Bytes up to which states are kept along the sequences."""
+
+
+def brief(plan: Plan) -> dict[str, Any]:
+    """The fields of a plan that change when it is made small."""
+    if plan.tree.num_nodes <= LARGE:
+        ends = ends_by_action(plan)
+        values = plan.action_values
+    else:
+        ends = {plan.action: plan.node}
+        values = np.full(plan.num_actions, np.nan) if plan.estimates is None else plan.estimates
+        values[plan.action] = plan.value
+    others = [action for action in ends if action != plan.action]
+    others = [action for action in others if not np.isnan(values[action])]
+    kept = [plan.action, *sorted(others, key=lambda action: -values[action])[:1]]
+    tree, nodes = extract(plan.tree, [ends[action] for action in kept if action in ends])
+    small = size_of(plan.state) <= SMALL_STATE
+    states = {new: plan.states[old] for new, old in enumerate(nodes) if old in plan.states}
+    return {
+        "tree": tree,
+        "node": nodes.index(plan.node),
+        "estimates": np.array(values),
+        "states": states if small else {},
+        "sources": np.array(nodes) if plan.sources is None else plan.sources[nodes],
+        "worth": None,
+        "searched": None,
+    }
+
+
+def size_of(state: Any) -> int:
+    """Bytes of a state, roughly."""
+    if isinstance(state, np.ndarray):
+        return int(state.nbytes)
+    if isinstance(state, tuple | list):
+        return sum(size_of(entry) for entry in state) + sys.getsizeof(state)
+    return sys.getsizeof(state)
+
+
+def extract(tree: Tree, ends: list[int]) -> tuple[Tree, list[int]]:
+    """A tree of the sequences that end in these nodes, and the old number of each new node."""
+    paths = [path_to(tree, end) for end in ends]
+    nodes = [ROOT]
+    place = {ROOT: ROOT}
+    found = make_tree(1 + sum(len(path) for path in paths))
+    set_root(found)
+    for path in paths:
+        for old in path:
+            if old in place:
+                continue
+            new = place[old] = len(nodes)
+            nodes.append(old)
+            parent = place[int(tree.parent[old])]
+            set_node(found, new, parent, int(tree.action[old]), int(found.depth[parent]) + 1, 0)
+            found.pulls[new], found.reward[new] = tree.pulls[old], tree.reward[old]
+            found.flags[new], found.value[new] = tree.flags[old], 0.0
+            found.size[0] = new + 1
+    return found, nodes

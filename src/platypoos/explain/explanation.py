@@ -1,0 +1,273 @@
+"""Why this action and not another one: the explanation of a plan, as data."""
+
+from __future__ import annotations
+
+import json
+import math
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from platypoos.checks import same
+from platypoos.explain.flips import Flip, flips_of
+from platypoos.explain.origin import code_of
+from platypoos.explain.sequences import Line, lines_of
+from platypoos.explain.summary import Summary
+from platypoos.markup import escape, html_table, number, plain, show_state, signed
+
+if TYPE_CHECKING:
+    from platypoos.plan import Plan
+
+VERSION = 1
+"""Of the data; it changes when a field changes its meaning or goes."""
+MOST_BARS = 9
+"""Bars of the waterfall; neighbouring steps that matter least are drawn as one."""
+
+
+@dataclass(frozen=True)
+class Choice:
+    """A first action, and what it is worth."""
+
+    action: int
+    name: str
+    value: float | None
+    """None if it was not evaluated."""
+    interval: tuple[float, float] | None
+    """95 %, as far as noise is concerned; None if the planner cannot tell."""
+    samples: int
+    """Of sequences that begin with it."""
+
+
+@dataclass(frozen=True)
+class Bar:
+    """A part of the lead: what one step, or some steps in a row, add to it."""
+
+    label: str
+    amount: float
+    first: int | None = None
+    """The steps, from 0; None for what comes after them."""
+    last: int | None = None
+
+
+@dataclass(frozen=True, repr=False)
+class Explanation:
+    """Why a plan recommends what it does. Print it, or see ``as_dict``.
+
+    >>> import platypoos as pp
+    >>> why = pp.plan(pp.problems.SwitchChain(), budget=500, discount=0.95, seed=0).explain()
+    >>> why.choices[why.action].name, why.rival.action, round(sum(bar.amount for bar in why.bars))
+    ('bin 0', 1, 13)
+    """
+
+    action: int
+    name: str
+    summary: str
+    """The reason in two or three sentences."""
+    choices: tuple[Choice, ...]
+    """All first actions, by their number."""
+    best: Line
+    rival: Line | None
+    """The best sequence with another first action; None if there is none."""
+    gap: float | None
+    gap_interval: tuple[float, float] | None
+    enough: bool | None
+    parts_at: int | None
+    """The first step, from 0, at which the two sequences differ."""
+    meets_at: int | None
+    """The first step after which both are in the same state again; None if they never are."""
+    bars: tuple[Bar, ...]
+    """Where the lead comes from; they add up to ``gap``."""
+    flips: tuple[Flip, ...]
+    searched: Summary | None
+    calls: int
+    budget: int | None
+    depth: int
+    discount: float
+    planner: str
+    model: str
+    state: Any
+    action_names: tuple[str, ...]
+    code: str
+    """How to make the plan again."""
+    version: int = field(default=VERSION)
+
+    def as_dict(self) -> dict[str, Any]:
+        """Plain data for JSON."""
+        flat = ("version", "action", "name", "summary", "gap", "gap_interval", "enough")
+        more = ("calls", "budget", "depth", "discount", "planner", "model", "state", "code")
+        data = {name: getattr(self, name) for name in (*flat, "parts_at", "meets_at", *more)}
+        data["action_names"] = self.action_names
+        data["choices"] = [vars(choice) for choice in self.choices]
+        data["best"] = self.best.as_dict()
+        data["rival"] = None if self.rival is None else self.rival.as_dict()
+        data["bars"] = [vars(bar) for bar in self.bars]
+        data["flips"] = [flip.as_dict() for flip in self.flips]
+        data["searched"] = None if self.searched is None else self.searched.as_dict()
+        return plain(data)  # type: ignore[no-any-return]
+
+    def as_json(self) -> str:
+        """The same as text."""
+        return json.dumps(self.as_dict(), indent=1)
+
+    def __repr__(self) -> str:
+        return f"Explanation({self.summary!r})"
+
+    def _repr_html_(self) -> str:
+        parts = [f"<p><b>{escape(self.summary)}</b></p>"]
+        if self.bars:
+            rows = [(bar.label, signed(bar.amount)) for bar in self.bars]
+            parts.append(html_table(["where the lead comes from", "adds"], rows))
+        items = "".join(f"<li>{escape(flip.text)}</li>" for flip in self.flips)
+        parts.append(f"<p>What would change the decision:</p><ul>{items}</ul>")
+        return f"<div>{''.join(parts)}</div>"
+
+    def __str__(self) -> str:
+        lines = [self.summary, ""]
+        if self.bars:
+            lines.append("where the lead comes from:")
+            lines += [f"  {bar.amount:>+12.4g}  {bar.label}" for bar in self.bars]
+            lines.append("")
+        lines.append("what would change the decision:")
+        lines += [f"  - {flip.text}" for flip in self.flips]
+        lines += ["", "to make it again:", *(f"  {line}" for line in self.code.splitlines())]
+        return "\n".join(lines)
+
+
+def explanation_of(plan: Plan, command: str | None = None) -> Explanation:
+    """Explain a plan by what it knows; the model is not called.
+
+    Args:
+        plan: what to explain.
+        command: the command that made it, if it was one.
+    """
+    lines = lines_of(plan)
+    best = lines[plan.action]
+    ranked = sorted(
+        (line for line in lines.values() if line is not best and not math.isnan(line.value)),
+        key=lambda line: -line.value,
+    )
+    rival = ranked[0] if ranked else None
+    searched = plan.summary
+    gap = None if rival is None else best.value - rival.value
+    counts = [0] * plan.num_actions
+    if searched is not None:
+        counts = [sum(row[a] for row in searched.counts) for a in range(plan.num_actions)]
+    values = plan.action_values
+    choices = tuple(
+        Choice(
+            action,
+            plan.action_names[action],
+            None if math.isnan(values[action]) else float(values[action]),
+            lines[action].interval if action in lines else None,
+            counts[action],
+        )
+        for action in range(plan.num_actions)
+    )
+    parts_at, meets_at = (None, None) if rival is None else meeting(best, rival)
+    origin = plan.origin
+    return Explanation(
+        action=plan.action,
+        name=plan.action_names[plan.action],
+        summary=_summary(plan, best, rival),
+        choices=choices,
+        best=best,
+        rival=rival,
+        gap=gap,
+        gap_interval=plan.gap_interval,
+        enough=plan.enough,
+        parts_at=parts_at,
+        meets_at=meets_at,
+        bars=() if rival is None or gap is None else waterfall(best, rival, gap),
+        flips=flips_of(plan, best, rival),
+        searched=searched,
+        calls=plan.calls,
+        budget=plan.budget,
+        depth=plan.depth,
+        discount=plan.discount,
+        planner="" if origin is None else origin.planner_name,
+        model="" if origin is None else origin.model_name,
+        state=plan.state,
+        action_names=plan.action_names,
+        code=command or code_of(plan),
+    )
+
+
+def meeting(best: Line, rival: Line) -> tuple[int | None, int | None]:
+    """Where two sequences part, and after which step they are in the same state again."""
+    both = list(zip(best.steps, rival.steps, strict=False))
+    parts = next((t for t, (one, two) in enumerate(both) if one.action != two.action), None)
+    if parts is None:
+        return None, None
+    for t in range(parts, len(both)):
+        one, two = both[t]
+        if one.ends or two.ends or one.state is None or two.state is None:
+            break
+        if same(one.state, two.state):
+            return parts, t
+    return parts, None
+
+
+def waterfall(best: Line, rival: Line, gap: float) -> tuple[Bar, ...]:
+    """Split the lead among the steps; what matters least is put together with its neighbours."""
+    parts: list[tuple[int, int, float]] = []
+    for t in range(max(len(best.steps), len(rival.steps))):
+        amount = 0.0
+        for line, sign in ((best, 1.0), (rival, -1.0)):
+            if t < len(line.steps) and not math.isnan(line.steps[t].reward):
+                amount += sign * line.steps[t].weight * line.steps[t].reward
+        parts.append((t, t, amount))
+    while len(parts) > MOST_BARS:
+        sizes = [abs(parts[i][2]) + abs(parts[i + 1][2]) for i in range(len(parts) - 1)]
+        i = sizes.index(min(sizes))
+        parts[i : i + 2] = [(parts[i][0], parts[i + 1][1], parts[i][2] + parts[i + 1][2])]
+    if gap == 0.0 and all(amount == 0.0 for _, _, amount in parts):
+        return ()
+    bars = [
+        Bar(f"step {a + 1}" if a == b else f"steps {a + 1} to {b + 1}", amount, a, b)
+        for a, b, amount in parts
+    ]
+    rest = gap - sum(bar.amount for bar in bars)
+    scale = max([abs(gap), *(abs(bar.amount) for bar in bars)])
+    if abs(rest) > 1e-9 * scale:
+        bars.append(Bar("after the last step, and correction for noise", rest))
+    return tuple(bars)
+
+
+def _summary(plan: Plan, best: Line, rival: Line | None) -> str:
+    """The reason in two or three sentences."""
+    length = len(best.steps)
+    text = (
+        f"Take {best.label} now. Its best sequence looks {length} "
+        f"step{'s' if length != 1 else ''} ahead and is worth {number(best.value, 5)}"
+    )
+    if rival is None:
+        return text + "; no other first action was evaluated."
+    gap = best.value - rival.value
+    if gap > 0:
+        text += (
+            f"; the runner-up, {rival.label}, is worth {number(rival.value, 5)}, "
+            f"which is {number(gap, 4)} less."
+        )
+    elif gap == 0:
+        text += f". The runner-up, {rival.label}, is worth the same by all that was seen."
+    else:
+        text += (
+            f"; {rival.label} shows {number(rival.value, 5)}, but by fewer samples, so that is "
+            "less certain."
+        )
+    if plan.gap_interval is not None:
+        low, high = plan.gap_interval
+        text += (
+            f" Fresh samples put the lead between {number(low, 4)} and {number(high, 4)} "
+            "(95 % confidence)."
+        )
+    elif plan.noise is not None and plan.noise.deviation == 0.0:
+        text += " No noise was seen in the rewards."
+    if plan.enough is not None:
+        likely = "are unlikely to" if plan.enough else "may"
+        text += f" More calls {likely} change the decision."
+    return text
+
+
+def describe_state(state: Any) -> str:
+    """A state as the pages show it."""
+    return "not kept" if state is None else show_state(state)

@@ -1,0 +1,132 @@
+"""Plans as plain data, and back."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from platypoos.errors import InvalidArgument
+from platypoos.explain.origin import Origin
+from platypoos.explain.sequences import Line, lines_of
+from platypoos.ledger.tree import ROOT, TERMINAL, make_tree, set_node, set_root
+from platypoos.markup import check_version, plain
+
+if TYPE_CHECKING:
+    from platypoos.plan import Plan
+
+VERSION = 1
+PLAN = "platypoos plan"
+
+
+def plan_as_dict(plan: Plan) -> dict[str, Any]:
+    """See ``Plan.as_dict``."""
+    origin = plan.origin
+    lines = lines_of(plan)
+    return {
+        "kind": PLAN,
+        "version": VERSION,
+        "action": plan.action,
+        "action_name": plan.action_names[plan.action],
+        "value": plain(plan.value),
+        "gap": plain(plan.gap),
+        "gap_interval": plain(plan.gap_interval),
+        "enough": plan.enough,
+        "reached": plan.reached,
+        "calls": plan.calls,
+        "budget": plan.budget,
+        "depth": plan.depth,
+        "discount": plan.discount,
+        "horizon": plan.horizon,
+        "reward_floor": plain(plan.reward_floor),
+        "noise": None if plan.noise is None else plain(list(plan.noise)),
+        "state": plain(plan.state),
+        "action_names": list(plan.action_names),
+        "action_values": plain(plan.action_values.tolist()),
+        "sequences": [_line_as_dict(line) for line in lines.values()],
+        "planner": None if origin is None else origin.planner_name,
+        "model": None if origin is None else origin.model_code,
+        "access": None if origin is None else origin.access,
+        "seed": origin.seed if origin is not None and isinstance(origin.seed, int) else None,
+    }
+
+
+def _line_as_dict(line: Line) -> dict[str, Any]:
+    return {
+        "action": line.action,
+        "value": plain(line.value),
+        "interval": plain(line.interval),
+        "steps": [
+            {
+                "action": step.action,
+                "reward": plain(step.reward),
+                "samples": step.samples,
+                "ends": step.ends,
+                "source": step.source,
+                "state": plain(step.state),
+            }
+            for step in line.steps
+        ],
+    }
+
+
+def check_kind(data: dict[str, Any], kind: str, newest: int = VERSION) -> None:
+    """Raise if data is something else, or newer than this version of platypoos."""
+    if data.get("kind") != kind:
+        raise InvalidArgument(f"this is not a {kind}: its kind is {data.get('kind')!r}")
+    check_version(data, newest)
+
+
+def _number(value: float | None) -> float:
+    return float("nan") if value is None else float(value)
+
+
+def plan_fields(data: dict[str, Any]) -> dict[str, Any]:
+    """What ``Plan.from_dict`` needs."""
+    check_kind(data, PLAN)
+    sequences = data["sequences"]
+    tree = make_tree(1 + sum(len(line["steps"]) for line in sequences))
+    set_root(tree)
+    states: dict[int, Any] = {}
+    sources = np.zeros(len(tree.parent), np.int64)
+    node, size = ROOT, 1
+    for line in sequences:
+        last = ROOT
+        for t, step in enumerate(line["steps"]):
+            set_node(tree, size, last, step["action"], t + 1, 0)
+            tree.pulls[size] = step["samples"]
+            tree.reward[size] = _number(step["reward"])
+            tree.value[size] = 0.0
+            tree.flags[size] = TERMINAL if step["ends"] else 0
+            sources[size] = step["source"]
+            if step["state"] is not None:
+                states[size] = step["state"]
+            last, size = size, size + 1
+        node = last if line["action"] == data["action"] else node
+    tree.size[0] = size
+    interval = data["gap_interval"]
+    return {
+        "action": data["action"],
+        "value": _number(data["value"]),
+        "calls": data["calls"],
+        "budget": data["budget"],
+        "discount": data["discount"],
+        "state": data["state"],
+        "num_actions": len(data["action_values"]),
+        "node": node,
+        "tree": tree,
+        "reward_floor": _number(data["reward_floor"]),
+        "estimates": np.array([_number(value) for value in data["action_values"]]),
+        "gap_interval": None if interval is None else tuple(interval),
+        "enough": data["enough"],
+        "reached": data["reached"],
+        "horizon": data["horizon"],
+        "states": states,
+        "sources": sources,
+        "noise": data["noise"],
+        "depth": data["depth"],
+        "action_names": tuple(data["action_names"]),
+        "origin": Origin(
+            None, data["planner"], data["seed"], data["access"], None, data["model"] or "Model"
+        ),
+    }

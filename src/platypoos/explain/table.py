@@ -1,0 +1,119 @@
+"""A plan as a small table: in a terminal, and in a notebook."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from platypoos.explain.sequences import Line, lines_of
+from platypoos.markup import escape, html_table, number, show_state, text_table
+
+if TYPE_CHECKING:
+    from platypoos.plan import Plan
+
+MOST_ACTIONS, MOST_STEPS = 10, 6
+STATE_WIDTH = 32
+
+
+def decision(plan: Plan) -> str:
+    """The decision in one line."""
+    name = plan.action_names[plan.action]
+    shown = (
+        f"action {plan.action}" if name == str(plan.action) else f"{name} (action {plan.action})"
+    )
+    lead = "" if np.isnan(plan.gap) else f", ahead of the runner-up by {number(plan.gap, 4)}"
+    lead = ", worth the same as the runner-up" if plan.gap == 0.0 else lead
+    if plan.gap_interval is not None:
+        low, high = plan.gap_interval
+        lead += f" (fresh samples: {number(low, 4)} to {number(high, 4)}, 95 %)"
+    return f"decision: {shown}{lead}"
+
+
+def values_table(plan: Plan, lines: dict[int, Line]) -> tuple[list[str], list[list[str]]]:
+    """The value of each first action, the best first."""
+    values = plan.action_values
+    order = np.argsort(-np.nan_to_num(values, nan=-np.inf), kind="stable").tolist()
+    order.remove(plan.action)
+    runner_up = next((a for a in order if not np.isnan(values[a])), None)
+    with_interval = plan.noise is not None and plan.noise.deviation > 0.0
+    head = ["first action", "value", *(["95 % interval"] if with_interval else []), ""]
+    rows = []
+    for action in [plan.action, *order][:MOST_ACTIONS]:
+        value = values[action]
+        row = [plan.action_names[action], "not evaluated" if np.isnan(value) else number(value)]
+        if with_interval:
+            interval = lines[action].interval if action in lines else None
+            text = "" if interval is None else f"{number(interval[0])} to {number(interval[1])}"
+            row.append(text)
+        role = {plan.action: "recommended", runner_up: "runner-up"}.get(action, "")
+        rows.append([*row, role])
+    return head, rows
+
+
+def steps_table(line: Line) -> tuple[list[str], list[list[str]]]:
+    """The first steps of a sequence."""
+    shown = line.steps[:MOST_STEPS]
+    with_states = all(step.state is not None for step in shown)
+    head = ["step", "action", "reward", "samples", *(["leads to"] if with_states else [])]
+    rows = []
+    for t, step in enumerate(shown):
+        row = [str(t + 1), step.name, number(step.reward, 5), str(step.samples)]
+        if with_states:
+            end = " (the end)" if step.ends else ""
+            row.append(show_state(step.state, STATE_WIDTH) + end)
+        rows.append(row)
+    return head, rows
+
+
+def footer(plan: Plan) -> str:
+    """Calls, depth, discount; and whether more calls would help."""
+    of = "" if plan.budget is None else f" of {plan.budget:,}"
+    text = f"{plan.calls:,}{of} calls, depth {plan.depth}, discount {plan.discount:g}"
+    if plan.horizon is not None:
+        text += f", horizon {plan.horizon}"
+    if plan.enough is not None:
+        text += f"; more calls {'are unlikely to' if plan.enough else 'may'} change the decision"
+    if plan.reached is not None:
+        text += f"; the accuracy asked for was {'' if plan.reached else 'not '}reached"
+    return text
+
+
+def table(plan: Plan) -> str:
+    """The plan as text."""
+    lines = lines_of(plan)
+    best = lines[plan.action]
+    head, rows = values_table(plan, lines)
+    shown = ["  " + row for row in text_table(head, rows)]
+    if plan.num_actions > MOST_ACTIONS:
+        shown.append(f"  … {plan.num_actions - MOST_ACTIONS} other actions")
+    head, rows = steps_table(best)
+    steps = ["  " + row for row in _flush(head, rows)]
+    if len(best.steps) > MOST_STEPS:
+        steps.append(f"  … {len(best.steps) - MOST_STEPS} more")
+    parts = [decision(plan), "", *shown, "", "the recommended sequence:", *steps, "", footer(plan)]
+    return "\n".join(parts)
+
+
+def _flush(head: list[str], rows: list[list[str]]) -> list[str]:
+    """As ``text_table``, with the last column flush left if it holds states."""
+    if head[-1] != "leads to":
+        return text_table(head, rows, 2)
+    width = max(len(row[-1]) for row in [head, *rows])
+    padded = [[*row[:-1], row[-1].ljust(width)] for row in rows]
+    return text_table([*head[:-1], head[-1].ljust(width)], padded, 2)
+
+
+def notebook(plan: Plan) -> str:
+    """The plan as HTML."""
+    lines = lines_of(plan)
+    best = lines[plan.action]
+    parts = [f"<p><b>{escape(decision(plan))}</b></p>", html_table(*values_table(plan, lines), 0)]
+    if plan.num_actions > MOST_ACTIONS:
+        parts.append(f"<p>… {plan.num_actions - MOST_ACTIONS} other actions</p>")
+    parts.append("<p>the recommended sequence:</p>")
+    parts.append(html_table(*steps_table(best)))
+    if len(best.steps) > MOST_STEPS:
+        parts.append(f"<p>… {len(best.steps) - MOST_STEPS} more</p>")
+    parts.append(f"<p>{escape(footer(plan))}</p>")
+    return f"<div>{''.join(parts)}</div>"

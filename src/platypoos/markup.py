@@ -1,0 +1,170 @@
+"""Numbers, states and tables as text, as HTML and as plain data."""
+
+from __future__ import annotations
+
+import html
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import fields
+from typing import Any
+
+import numpy as np
+
+from platypoos.errors import InvalidArgument
+
+MOST_NUMBERS = 6
+"""Numbers of a state that are shown; the others are counted."""
+MOST_DATA = 64
+"""Entries of a state that are written as data; larger states are written as text."""
+TABLE_STYLE = "border-collapse:collapse;font-variant-numeric:tabular-nums"
+
+
+def number(value: float | None, digits: int = 6) -> str:
+    """A number as people write it; a dash if there is none.
+
+    >>> number(0.1 + 0.2), number(1e-9), number(float("nan")), number(-0.0), number(12345678.0)
+    ('0.3', '1e-09', '–', '0', '1.23457e+07')
+    """
+    if value is None or math.isnan(value):
+        return "–"
+    return f"{value + 0.0:.{digits}g}" if value else "0"
+
+
+def signed(value: float, digits: int = 4) -> str:
+    """A difference, with its sign.
+
+    >>> signed(2.0), signed(-0.5), signed(0.0)
+    ('+2', '−0.5', '0')
+    """
+    if math.isnan(value):
+        return "–"
+    shown = number(abs(value), digits)
+    if shown == "0":
+        return "0"
+    return f"+{shown}" if value > 0 else f"−{shown}"
+
+
+def show_state(state: Any, width: int = 48) -> str:
+    """A state in a few words.
+
+    >>> show_state((1, 2.123456)), show_state(np.zeros(10)), show_state("home")
+    ('(1, 2.123)', '[0, 0, 0, 0, 0, 0, … 10 numbers]', 'home')
+    """
+    if isinstance(state, np.ndarray | np.generic) and np.ndim(state) == 0:
+        state = state.item()
+    if isinstance(state, bool | str):
+        text = str(state)
+    elif isinstance(state, int):
+        text = f"{state}"
+    elif isinstance(state, float):
+        text = number(state, 4)
+    elif isinstance(state, bytes | bytearray):
+        text = f"{len(state):,} bytes"
+    elif isinstance(state, np.ndarray) and state.ndim == 1 and state.dtype.kind in "biuf":
+        text = _numbers(state.tolist(), "[]")
+    elif isinstance(state, np.ndarray):
+        text = f"array of {' × '.join(str(n) for n in state.shape)}"
+    elif isinstance(state, tuple | list) and all(isinstance(x, int | float) for x in state):
+        text = _numbers(list(state), "()" if isinstance(state, tuple) else "[]")
+    else:
+        text = " ".join(repr(state).split())
+    return text if len(text) <= width else text[: width - 1] + "…"
+
+
+def _numbers(values: list[Any], brackets: str) -> str:
+    shown = [str(x) if isinstance(x, bool) else number(x, 4) for x in values[:MOST_NUMBERS]]
+    if len(values) > MOST_NUMBERS:
+        shown.append(f"… {len(values)} numbers")
+    return brackets[0] + ", ".join(shown) + brackets[1]
+
+
+def plain(value: Any) -> Any:
+    """Anything as data that JSON can hold; what it cannot hold is written as text.
+
+    >>> plain({"x": np.float64(1.5), 2: (np.inf, None)}), plain(np.arange(3))
+    ({'x': 1.5, '2': [None, None]}, [0, 1, 2])
+    """
+    if value is None or isinstance(value, bool | str):
+        return value
+    if isinstance(value, np.generic):
+        return plain(value.item())
+    if isinstance(value, int):
+        return int(value)
+    if isinstance(value, float):
+        return float(value) if math.isfinite(value) else None
+    if isinstance(value, np.ndarray):
+        if value.size > MOST_DATA or value.dtype.kind not in "biufU":
+            return show_state(value, 200)
+        return plain(value.tolist())
+    if isinstance(value, Mapping):
+        return {str(key): plain(entry) for key, entry in value.items()}
+    if isinstance(value, list | tuple):
+        return [plain(entry) for entry in value]
+    return show_state(value, 200)
+
+
+def escape(text: object) -> str:
+    """Text that is safe in a page, in attributes too."""
+    return html.escape(str(text), quote=True)
+
+
+def html_table(head: Sequence[object], rows: Sequence[Sequence[object]], bold: int = -1) -> str:
+    """A table for a notebook; everything is escaped, and the row ``bold`` stands out."""
+    style = 'style="text-align:right;padding:2px 10px"'
+    left = 'style="text-align:left;padding:2px 10px"'
+
+    def cells(entries: Sequence[object], tag: str) -> str:
+        return "".join(
+            f"<{tag} {style if i else left}>{escape(entry)}</{tag}>"
+            for i, entry in enumerate(entries)
+        )
+
+    lines = [f"<tr>{cells(head, 'th')}</tr>"]
+    for i, row in enumerate(rows):
+        weight = ' style="font-weight:bold"' if i == bold else ""
+        lines.append(f"<tr{weight}>{cells(row, 'td')}</tr>")
+    return f'<table style="{TABLE_STYLE}">{"".join(lines)}</table>'
+
+
+def text_table(head: Sequence[str], rows: Sequence[Sequence[str]], left: int = 1) -> list[str]:
+    """A table in fixed-width text; the first ``left`` columns are flush left."""
+    widths = [max(len(row[i]) for row in [head, *rows]) for i in range(len(head))]
+    return [
+        "  ".join(
+            cell.ljust(width) if i < left else cell.rjust(width)
+            for i, (cell, width) in enumerate(zip(row, widths, strict=True))
+        ).rstrip()
+        for row in [head, *rows]
+    ]
+
+
+def html_report(title: str, rows: Sequence[tuple[str, str]]) -> str:
+    """What was checked, for a notebook."""
+    colors = {"ok": "#0b6e5f", "problem": "#b3261e", "do": "#8a5a00"}
+    cells = "".join(
+        f'<tr><td style="text-align:left;color:{colors.get(kind, "inherit")}"><b>{escape(kind)}</b>'
+        f'</td><td style="text-align:left">{escape(text)}</td></tr>'
+        for kind, text in rows
+    )
+    return f'<div><p><b>{escape(title)}</b></p><table style="{TABLE_STYLE}">{cells}</table></div>'
+
+
+def check_version(data: Mapping[str, Any], newest: int) -> None:
+    """Raise if stored data is newer than this version of platypoos."""
+    version = data.get("version")
+    if not isinstance(version, int) or not 1 <= version <= newest:
+        raise InvalidArgument(
+            f"this data has version {version!r}; this platypoos reads 1 to {newest}: install a "
+            "newer one"
+        )
+
+
+def stored_fields(kind: Any, data: Mapping[str, Any]) -> dict[str, Any]:
+    """The fields of a dataclass in stored data; what older data has not is left out."""
+    return {
+        entry.name: tuple(data[entry.name])
+        if isinstance(data[entry.name], list)
+        else data[entry.name]
+        for entry in fields(kind)
+        if entry.name in data
+    }

@@ -1,0 +1,167 @@
+"""The pages, opened in a real headless Chromium: on a desktop and on a phone."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+
+import pytest
+
+import platypoos as pp
+
+CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
+NASTY = (
+    "<img src=x onerror=window.hacked=1>",
+    "</script><script>window.hacked=1</script>",
+    "a & b",
+)
+SIZES = {"desktop": (1200, 900), "phone": (390, 844)}
+
+
+def hop(state, action, rng):
+    state += (-1, 1, 3)[action]
+    return state, float(state == 12) + 0.2 * (action == 0), state > 15
+
+
+@pytest.fixture(scope="module")
+def pages(tmp_path_factory):
+    """A page for each kind of model, and for an episode."""
+    out = tmp_path_factory.mktemp("pages")
+    chain = pp.plan(pp.problems.SwitchChain(noise=1.0), budget=600, seed=0)
+    chain.explain(out / "chain.html")
+    found = pp.plan(pp.FunctionModel(hop, 3, 0), budget=400, seed=0)
+    vars(found)["action_names"] = NASTY
+    found.explain(out / "function.html", command=NASTY[1])
+    pole = pp.GymnasiumModel("CartPole-v1", seed=0, repeat=4)
+    pp.plan(pole, budget=300, discount=0.9, seed=0).explain(out / "pole.html")
+    pp.plan(pp.problems.Pillars(repeat=4), budget=300, discount=0.9, seed=0).explain(
+        out / "pillars.html"
+    )
+    pp.control(pole, budget=100, steps=6, discount=0.9, seed=0).explain(out / "pole-episode.html")
+    flight = pp.control(pp.problems.Pillars(repeat=4), budget=120, steps=6, discount=0.9, seed=0)
+    flight.explain(out / "pillars-episode.html")
+    return out
+
+
+@pytest.fixture(scope="module")
+def browser(tmp_path_factory):
+    if CHROMIUM is None:
+        if os.environ.get("REQUIRE_BROWSER"):
+            pytest.fail("Chromium is not installed")
+        pytest.skip("Chromium is not installed: apt-get install chromium chromium-driver")
+    from selenium import webdriver
+
+    options = webdriver.ChromeOptions()
+    options.binary_location = CHROMIUM
+    profile = tmp_path_factory.mktemp("profile")
+    for flag in (
+        "--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run",
+        "--disable-background-networking", "--disable-component-update", "--disable-sync",
+        "--disable-dev-shm-usage", f"--user-data-dir={profile}",
+    ):  # fmt: skip
+        options.add_argument(flag)
+    options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
+    driver = webdriver.Chrome(options, webdriver.ChromeService(shutil.which("chromedriver")))
+    yield driver
+    driver.quit()
+
+
+def visit(browser, page, size="desktop"):
+    width, height = SIZES[size]
+    metrics = {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": width < 500}
+    browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", metrics)
+    browser.get(page.as_uri())
+    return lambda css: browser.find_elements("css selector", css)
+
+
+def test_pages_need_nothing_else(pages):
+    for page in pages.glob("*.html"):
+        text = page.read_text(encoding="utf-8")
+        assert len(text) < 1_000_000
+        fetched = re.findall(r'(?:src|href)="(?!data:)[^"]*"|url\(|@import', text)
+        assert fetched == [], page.name
+        assert "http:" not in text.replace("http://www.w3.org/2000/svg", "")
+
+
+def test_pages_open_without_errors(pages, browser):
+    for page in sorted(pages.glob("*.html")):
+        for size, (width, _) in SIZES.items():
+            visit(browser, page, size)
+            assert browser.get_log("browser") == [], page.name
+            wide = browser.execute_script("return document.documentElement.scrollWidth")
+            assert wide <= width, (page.name, size)
+
+
+def test_texts_are_escaped(pages, browser):
+    find = visit(browser, pages / "function.html")
+    assert browser.execute_script("return window.hacked") is None
+    names = [one.text for one in find("#values .name")]
+    assert set(names) == set(NASTY)
+    assert find("pre")[0].text == NASTY[1]
+
+
+def test_the_parts_of_the_page(pages, browser):
+    find = visit(browser, pages / "chain.html")
+    titles = [title.text for title in find("h2")]
+    assert titles == [
+        "What each first action is worth",
+        "The best sequence and its rival",
+        "Where the lead comes from",
+        "What would change the decision",
+        "Where the calls went",
+        "The tree",
+        "Make it again",
+    ]
+    assert len(find("#values .lane")) == 2
+    widths = [one.size["width"] for one in find("#values .lane i")]
+    assert min(widths) > 5  # intervals are seen
+    total = sum(int(cell.text.replace(",", "")) for cell in find("#heat td:not(:first-child)"))
+    assert total == 600
+    assert "budget=600" in find("pre")[0].text
+    find("#sequences summary")[0].click()
+    assert len([one for one in find("#sequences .t") if one.is_displayed()]) > 20
+
+
+def test_pictures_and_maps(pages, browser):
+    find = visit(browser, pages / "pole.html")
+    drawn = find("#sequences img")
+    assert len(drawn) > 8
+    assert browser.execute_script("return arguments[0].naturalWidth", drawn[0]) == 200
+    find = visit(browser, pages / "pillars.html")
+    assert len(find("#map polyline")) == 2
+    assert len(find("#map circle")) > 5
+
+
+def test_the_tree_zooms(pages, browser):
+    find = visit(browser, pages / "chain.html")
+    boxes = find("#tree div")
+    assert 20 < len(boxes) < 1_300
+    assert "600" in find("#tree-info")[0].text
+    child = next(box for box in boxes if "step 1:" in (box.get_attribute("title") or ""))
+    browser.execute_script("arguments[0].scrollIntoView({block: 'center'})", child)
+    child.click()
+    assert find("#crumbs button")[0].text == "now"
+    assert len(find("#crumbs button")) == 2
+    find("#crumbs button")[0].click()
+    assert "all:" in find("#tree-info")[0].text
+    assert browser.get_log("browser") == []
+
+
+def test_the_slider(pages, browser):
+    find = visit(browser, pages / "pillars-episode.html")
+    assert find("#where")[0].text == "1 / 6"
+    before = find("#map .look-ahead")[0].get_attribute("points")
+    script = "arguments[0].value = 4; arguments[0].dispatchEvent(new Event('input'))"
+    browser.execute_script(script, find("#slider")[0])
+    assert find("#where")[0].text == "5 / 6"
+    assert find("#title")[0].text.startswith("Step 5: ")
+    assert find("#map .look-ahead")[0].get_attribute("points") != before
+    assert len(find("#map .way")[0].get_attribute("points").split()) == 5
+    assert len(find("#bars .lane")) > 1
+    assert browser.get_log("browser") == []
+    find = visit(browser, pages / "pole-episode.html", "phone")
+    first = find("#frame")[0].get_attribute("src")
+    browser.execute_script(script, find("#slider")[0])
+    assert find("#frame")[0].get_attribute("src") != first
+    assert not find("#map")[0].is_displayed()
