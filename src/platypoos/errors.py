@@ -24,7 +24,8 @@ class ModelError(PlatypoosError):
     """The model failed at one state and action. The original error is the ``__cause__``.
 
     Nothing that was learned is lost: ``tree`` holds every sample taken before the failure.
-    ``calls`` counts the calls made, the failing one included. An array model fails as a batch:
+    ``calls`` counts the calls made, the failing one included; if a compiled model raises, all
+    samples that its node was to get. An array model fails as a batch:
     then ``state`` and ``action`` are those of the whole batch, unless one row is to blame.
     """
 

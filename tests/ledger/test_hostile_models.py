@@ -7,7 +7,7 @@ from concurrent.futures import CancelledError, Future
 import numba
 import numpy as np
 import pytest
-from fuzz_states import FORMS, Unspeakable
+from fuzz_states import FORMS, EqualRaises, Unspeakable
 from random_trees import Counted
 
 import platypoos as pp
@@ -114,6 +114,15 @@ def test_states_that_break_promises(form, access):
             assert "key" in str(error) or "features" in str(error)  # noqa: PT017
         else:
             assert plan.calls <= 40
+
+
+def test_states_that_cannot_be_compared_are_acted_on():
+    # Whether a model hides its state is found out by comparing.
+    def step(state, action, rng):
+        return EqualRaises(1 - state.number), float(action), False
+
+    model = pp.FunctionModel(step, 2, EqualRaises(0), access=pp.Access.RESET)
+    assert pp.control(model, budget=20, steps=3, discount=0.9, seed=0).step_calls == (20,) * 3
 
 
 class Refusing:

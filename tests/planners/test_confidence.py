@@ -180,3 +180,13 @@ def test_bai_mcts_does_not_depend_on_where_zero_is(shift):
             for model, low in [(problem, -0.2), (shifted, shift - 0.2)]
         ]
         assert plans[0].actions == plans[1].actions
+
+
+def test_more_plays_than_can_be_counted():
+    # Ranges that are wide beside the accuracy ask for more plays than 64 bits can count.
+    planner = pp.StOP(0.0, reward_max=0.001, reward_min=-1e99, epsilon=0.1)
+    plays, radius = planner.table(3, 19)
+    assert plays.dtype == np.int64
+    assert np.isfinite(radius).all()
+    plan = planner.plan(pp.problems.Garnet(5, 3, seed=0).compiled(), budget=19, seed=0)
+    assert plan.calls <= 19

@@ -40,7 +40,7 @@ def check_goes_on(model: Any, state: Any, most: int) -> int:
     action = int(np.flatnonzero(advisor.mask(state))[0]) if advisor.masked else 0
     before = _copied(state)
     one = _walk(model, state, action, longest)
-    if not same(before, state):
+    if _alike(before, state) is False:
         other, how = [], f"a step from it changed it to {brief(state)}"
     else:
         other = _walk(model, state, action, longest)
@@ -65,7 +65,7 @@ def _walk(model: Any, state: Any, action: int, longest: int) -> list[Transition]
     for _ in range(longest):
         after = act(model, here, action, rng)
         steps.append(after._replace(state=_copied(after.state)))
-        if after.terminated or not same(after.state, state):
+        if after.terminated or not _alike(after.state, state):
             break
         here = after.state
     return steps
@@ -73,11 +73,19 @@ def _walk(model: Any, state: Any, action: int, longest: int) -> list[Transition]
 
 def _contradiction(one: list[Transition], other: list[Transition]) -> str:
     for step, (first, second) in enumerate(zip(one, other, strict=False)):
-        if not same(tuple(first), tuple(second)):
+        if _alike(tuple(first), tuple(second)) is False:
             said = [f"({brief(s, 60)}, {r!r}, {e})" for s, r, e in (first, second)]
             place = "the same step" if not step else f"step {step + 1} of the same walk"
             return f"{place} from there returned {said[0]}, and then {said[1]}"
     return ""
+
+
+def _alike(one: Any, other: Any) -> bool | None:
+    """Whether two states or results are the same; None if they cannot be compared."""
+    try:
+        return same(one, other)
+    except Exception:  # noqa: BLE001  whatever comparing the user's states raises
+        return None
 
 
 def _copied(state: Any) -> Any:

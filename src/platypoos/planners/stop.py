@@ -9,6 +9,7 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from platypoos.checks import LARGEST_BUDGET
 from platypoos.compile import borrowed, jit
 from platypoos.ledger.drivers import Driver
 from platypoos.ledger.requests import ask_legal, calls_made, play
@@ -119,7 +120,8 @@ class StOP(ConfidencePlanner):
             log = math.log(d * (d + 1) / self.delta) + d * math.log(num_actions)
             steps = (1 - gamma**d) / (1 - gamma)
             wanted = max(width * gamma**d / (1 - gamma), self.epsilon / 4)
-            count = max(1, math.ceil(0.5 * log * (width * steps / wanted) ** 2))
+            needed = min(0.5 * log * (width * steps / wanted) ** 2, LARGEST_BUDGET)
+            count = max(1, math.ceil(needed))
             if d > 1 and count * d > budget:
                 break
             plays.append(count)
