@@ -109,8 +109,10 @@ def test_a_deadline_instead_of_a_budget(capsys):
     assert json.loads(capsys.readouterr().out)["budget"] is None
     assert main(["plan", "--deadline", "5", "--budget", "50", "--noise", "1", "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["calls"] == 50
-    assert main(["plan", "--planner", "platypoos", "--deadline", "0.05"]) == 2
-    assert "PlaTyPOOS plans for a budget" in capsys.readouterr().err
+    assert main(["plan", "--planner", "platypoos", "--deadline", "0.05"]) == 0
+    assert re.search(r"calls used: \d+\n", capsys.readouterr().out)
+    assert main(["plan", "--planner", "one-step", "--deadline", "0.05"]) == 2
+    assert "OneStep plans for a budget" in capsys.readouterr().err
     assert main(["plan", "--deadline", "0"]) == 2
     assert "deadline must be" in capsys.readouterr().err
 

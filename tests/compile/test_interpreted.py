@@ -18,7 +18,7 @@ from platypoos.compile import jit_uncached, kernels
 from platypoos.ledger import compiled as simulator_compiled
 from platypoos.ledger.compiled import CompiledSimulator
 from platypoos.planners.platypus.algorithm import plan_on
-from platypoos.search.layered import run
+from platypoos.search.running import run
 
 PLANNERS = [pp.PlaTyPOOS, pp.SequOOL, pp.StroquOOL, pp.Platypus]
 

@@ -207,7 +207,7 @@ def test_kernels_that_cannot_be_planned_with():
 
 SCRIPT = """
 import numpy as np, numba, platypoos as pp
-from platypoos.search.layered import run
+from platypoos.search.running import run
 @numba.njit
 def kernel(state, action, params, rng, next_state):
     next_state[0] = state[0]

@@ -330,7 +330,7 @@ def test_bad_clocks(options, says):
 
 def test_other_planners_need_a_budget():
     with pytest.raises(pp.InvalidArgument, match="Platypus"):
-        pp.PlaTyPOOS(0.9).plan(pp.problems.SwitchChain(), budget=100, deadline=1.0)
+        pp.UCT(0.9, horizon=5).plan(pp.problems.SwitchChain(), budget=100, deadline=1.0)
     with pytest.raises(pp.InvalidArgument, match="memory"):
         platypus(memory=-1)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import random_trees
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from random_trees import RandomTree
 
@@ -15,6 +15,18 @@ from platypoos.search.layered import LayeredPlanner
 
 PLANNERS = {name: make(0.9) for name, make in random_trees.LAYERED.items()}
 PLANNERS["platypoos-paper"] = pp.PlaTyPOOS(0.9, budget_use="paper")
+INVARIANT = {
+    **PLANNERS,
+    **{
+        name: random_trees.PLANNERS[name](0.9)
+        for name in (
+            "platypus", "uct-auto", "brue", "soo", "sequential-halving", "gumbel-mcts",
+            "sequence-search", "cem", "random-shooting", "one-step",
+        )
+    },
+}  # fmt: skip
+"""All that need not be told how large rewards are, but IW and RolloutIW: as published they compare
+sums of rewards of sequences of different length, which a shift changes."""
 EVERYBODY = {name: make(0.9) for name, make in random_trees.THINKING.items()}
 every_planner = pytest.mark.parametrize("planner", PLANNERS.values(), ids=PLANNERS.keys())
 everybody = pytest.mark.parametrize("planner", EVERYBODY.values(), ids=EVERYBODY.keys())
@@ -67,6 +79,36 @@ def test_scale_and_shift_do_not_matter(planner, access, seed, scale, shift, nois
     expected = scale * plain.value + shift * scale / (1 - 0.9)
     assert other.value == pytest.approx(expected, rel=1e-6, abs=1e-6 * scale)
     assert other.gap == pytest.approx(scale * plain.gap, rel=1e-4, abs=1e-6 * scale)
+
+
+@pytest.mark.parametrize("planner", INVARIANT.values(), ids=INVARIANT.keys())
+@every_access
+@settings(deadline=None, max_examples=8, derandomize=True)
+@given(
+    seed=st.integers(0, 10_000),
+    exponent=st.integers(-12, 12),
+    shift=st.sampled_from([-1e6, -1e3, 0.0, 1e3, 1e6, 1e9]),
+    noise=st.sampled_from([0.0, 0.5]),
+)
+@example(seed=1, exponent=0, shift=1e9, noise=0.0)
+@example(seed=2, exponent=-12, shift=-1e6, noise=0.0)
+@example(seed=3, exponent=12, shift=1e9, noise=0.5)
+def test_no_scale_and_no_offset_is_too_large(planner, access, seed, exponent, shift, noise):
+    # α·r + β in floating-point numbers: with β = 10⁹·α, rewards in [0, 1] keep 7 of their digits.
+    # The same model in all runs, and the reward is rounded as if it had its shift, so that what
+    # is compared differs by the scale and the offset only.
+    scale = 2.0 ** round(exponent * np.log2(10))  # exact: a power of two near 10^exponent
+
+    class Rounded(RandomTree):
+        def sample(self, node):
+            reward, terminated = super().sample(node)
+            return (reward + shift) - shift, terminated
+
+    plain = planner.plan(Rounded(seed, 3, noise), budget=120, seed=seed, access=access)
+    model = Affine(Rounded(seed, 3, noise), scale, shift * scale)
+    other = planner.plan(model, budget=120, seed=seed, access=access)
+    assert other.actions == plain.actions
+    assert other.calls == plain.calls
 
 
 @every_planner

@@ -37,7 +37,7 @@ C_SCALE = 0.1
 NEGLIGIBLE = 0.01
 """Walks end where the discount has become this small."""
 
-SUM, COUNT, LOWEST, HIGHEST = range(4)
+SUM, COUNT, LOWEST, HIGHEST, ORIGIN = range(5)
 """Entries of ``Search.seen``."""
 SIZE, PHASE = range(2)
 """Entries of ``Search.halving``."""
@@ -118,7 +118,8 @@ class Search(NamedTuple):
 
     The mean return of a node is kept in two parts: ``Tree.value`` is the part of the rewards that
     were sampled (and of the model's values), ``Growth.score`` the discounted number of steps that
-    were not seen. So all values always use the latest mean reward.
+    were not seen. So all values always use the latest mean reward. Until the end, rewards are
+    counted from the first one sampled: what they have in common is no rounding error then.
     """
 
     said: Floats  # [capacity] the model's value of the state after a node
@@ -128,7 +129,7 @@ class Search(NamedTuple):
     scaled: Floats  # [actions] …and σ(q), up to a constant
     considered: Ints  # [m] the first actions tried; those that are left come first
     halving: Ints  # [2] how many actions are left, and the phase
-    seen: Floats  # [4] sum and number of the rewards sampled, smallest and largest q
+    seen: Floats  # [5] sum and number of the rewards sampled, smallest and largest q, first reward
     phases: int
     longest: int
     gumbel_scale: float
@@ -162,7 +163,7 @@ def begin_search(
         scaled=np.zeros(task.num_actions),
         considered=considered,
         halving=np.array([len(considered), 0]),
-        seen=np.array([0.0, 0.0, np.inf, -np.inf]),
+        seen=np.array([0.0, 0.0, np.inf, -np.inf, 0.0]),
         phases=max(1, math.ceil(math.log2(len(considered)))),
         longest=longest,
         gumbel_scale=planner.gumbel_scale,
@@ -279,7 +280,7 @@ def inner_action(tree: Tree, growth: Growth, search: Search, node: int) -> int:
 
 @inlined
 def mean_reward(search: Search) -> float:
-    """What a step that was not seen counts as."""
+    """What a step that was not seen counts as, from the first reward on."""
     return float(search.seen[SUM] / max(1.0, search.seen[COUNT]))
 
 
@@ -316,8 +317,7 @@ def look_at(tree: Tree, growth: Growth, search: Search, node: int) -> int:
     low, high = search.seen[LOWEST], search.seen[HIGHEST]
     factor = 0.0
     if high > low:
-        spread = max(high - low, 1e-9 * max(abs(low), abs(high)))  # not mere rounding
-        factor = (C_VISIT + most) * C_SCALE / spread
+        factor = (C_VISIT + most) * C_SCALE / (high - low)
     for action in range(growth.num_actions):
         scaled[action] = factor * (scaled[action] - largest)
     return total
@@ -346,20 +346,24 @@ def back_up(
     tree, growth, search = borrowed(tree), borrowed(growth), borrowed(search)
     prune(tree, growth, got, steps)
     seen = search.seen
+    if seen[COUNT] == 0.0:
+        seen[ORIGIN] = growth.rewards[start]
     for t in range(start, start + made):
-        seen[SUM] += growth.rewards[t]
+        seen[SUM] += growth.rewards[t] - seen[ORIGIN]
         seen[COUNT] += 1.0
     last = growth.path[got - 1]
     ended = start + made < steps or tree.flags[last] & TERMINAL != 0
     total = growth.rewards[steps]
     unseen = 0.0 if ended or search.valued else search.span[steps]
+    if ended or search.valued:
+        total -= seen[ORIGIN] * search.span[got]
     if growth.plays[last] == 0:
         search.said[last] = total
     reward = mean_reward(search)
     for t in range(got - 1, -1, -1):
         node = growth.path[t]
         growth.plays[node] += 1
-        total = growth.rewards[t] + gamma * total
+        total = growth.rewards[t] - seen[ORIGIN] + gamma * total
         unseen *= gamma
         tree.value[node] += (total - tree.value[node]) / growth.plays[node]
         growth.score[node] += (unseen - growth.score[node]) / growth.plays[node]
@@ -383,6 +387,7 @@ def recommend(tree: Tree, growth: Growth, search: Search) -> int:
             action = moves[i]
     for node in range(1, tree.size[0]):
         tree.value[node] += mean_reward(search) * growth.score[node]
+        tree.value[node] += search.seen[ORIGIN] * search.span[tree.depth[node] - 1]
     node = find_child(tree, growth, ROOT, action)
     while growth.first[node] != NOBODY:
         best = int(growth.first[node])

@@ -16,6 +16,9 @@ class SequOOL(LayeredPlanner):
     Use it when rewards have no noise: it goes deeper than any other planner here. It needs to
     know the discount only. With RESET access it opens ⌊h_max/h²⌋ nodes of depth h (Figure 2).
 
+    With a deadline or ``stop`` it plans in rounds with doubled budgets, as PlaTyPOOS does: the last
+    complete round recommends, and samples of earlier ones are thrown away.
+
     Reference: P. L. Bartlett, V. Gabillon, M. Valko. A simple parameter-free and adaptive
     approach to optimization under a minimal local smoothness assumption. ALT 2019; applied to
     planning in Bartlett et al., ICML 2019, Figures 1 and 2.

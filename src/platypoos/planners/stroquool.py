@@ -16,6 +16,9 @@ class StroquOOL(LayeredPlanner):
     Use it to see what the discount in PlaTγPOOS's counts is worth. It needs to know nothing of
     the rewards.
 
+    With a deadline or ``stop`` it plans in rounds with doubled budgets, as PlaTyPOOS does: the last
+    complete round recommends, and samples of earlier ones are thrown away.
+
     Reference: P. L. Bartlett, V. Gabillon, M. Valko. A simple parameter-free and adaptive
     approach to optimization under a minimal local smoothness assumption. ALT 2019.
 

@@ -20,7 +20,7 @@ from platypoos.plan import Plan
 from platypoos.search import schedules
 from platypoos.search.base import Planner, Task
 from platypoos.search.growth import find_floor
-from platypoos.search.layered import run_schedule
+from platypoos.search.running import run_schedule
 
 Ints = NDArray[np.int64]
 

@@ -251,7 +251,7 @@ class Planner(ABC):
         if timed and not self.anytime:
             raise InvalidArgument(
                 f"{type(self).__name__} plans for a budget; deadline and stop are for planners "
-                "that can stop at any time, such as Platypus"
+                "that can stop at any time, such as Platypus and PlaTyPOOS"
             )
         if asked.budget is None and not timed:
             raise InvalidArgument(
@@ -346,7 +346,8 @@ class ConfidencePlanner(RangePlanner):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        object.__setattr__(self, "epsilon", check_number("epsilon", self.epsilon, above=1e-12))
+        least = 1e-12 * (self.reward_max - self.reward_min)
+        object.__setattr__(self, "epsilon", check_number("epsilon", self.epsilon, above=least))
         object.__setattr__(self, "delta", check_number("delta", self.delta, above=1e-12, below=1))
 
 

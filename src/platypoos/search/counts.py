@@ -7,9 +7,10 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from platypoos.compile import jit, jitable
+from platypoos.compile import fast, jit, jitable
 
-PLATYPOOS, STROQUOOL, SEQUOOL, UNIFORM = 0, 1, 2, 3
+PLATYPOOS, STROQUOOL, SEQUOOL, UNIFORM, FIGURE = 0, 1, 2, 3, 4
+"""Kinds of schedules; FIGURE is that of PLATYPOOS with Figure 3 to the letter."""
 DEPTH, INDEX, EVALUATIONS, QUOTA, NODES = 0, 1, 2, 3, 4
 """Columns of ``Schedule.rows``."""
 
@@ -25,6 +26,19 @@ def evaluations(kind: int, h: int, p: int, weight: float) -> int:
     if kind == STROQUOOL:
         return 1 << p
     return max(1, math.ceil(h * (1 << p) * weight))  # Figure 3
+
+
+@jitable
+def first_index(h_max: int, h: int, weight: float) -> int:
+    """⌊log2(h_max/⌈h²γ^(2h)⌉)⌋: the p that Figure 3 starts at; −1 if there is none.
+
+    ``weight`` is γ^(2h).
+    """
+    least = max(1, math.ceil(h * h * weight))
+    p = -1
+    while (least << (p + 1)) <= h_max:
+        p += 1
+    return p
 
 
 def validation_norm(gamma: float, horizon: int | None) -> float:
@@ -80,6 +94,9 @@ def tabulate(
 
     Nodes of depth ``deepest`` are the last to be opened.
 
+    Figure 3 asks for ⌈(h−1)·2^p·γ^(2(h−1))⌉ evaluations of a node. Where two p have the same count,
+    nodes that were opened at one of them are eligible at the other.
+
     The cost grows with h_max, so the largest that fits can be searched for: with
     O(h, p) = Σ_{p' ≥ p} o(h, p') = min(k(h, p) + O(h, p+1), K·O(h−1, p)) growing in h_max, and
     the cost of a layer Σ_p O(h, p)·(c(h, p) − c(h, p−1)), every coefficient is at least 0.
@@ -97,9 +114,10 @@ def tabulate(
         weight = gamma ** (2.0 * h)
         share = h_max // (h * h) if reset else h_max // h
         above = 0
+        first = first_index(h_max, h, weight) if kind == FIGURE else p_max
         for p in range(p_max, -1, -1):
             c = evaluations(kind, h, p, weight)
-            k = share // c
+            k = share // c if p <= first else 0
             o = min(k, num_actions * before[p] - above)
             if k > 0:
                 if count < len(rows):
@@ -115,6 +133,10 @@ def tabulate(
         if above == 0:
             break
         depth = h + 1
+        if kind == FIGURE:
+            for p in range(1, p_max + 1):
+                if evaluations(kind, h, p, weight) == evaluations(kind, h, p - 1, weight):
+                    opened[p] = opened[p - 1]
         before, opened = opened, before
     if kind != SEQUOOL:
         cost += (p_max + 1) * validation_cost(kind, depth, h_max, gamma, norm, reset)
@@ -162,5 +184,8 @@ def largest_h_max(
 
 largest_h_max_compiled = jit(largest_h_max)
 tabulate_compiled = jit(tabulate)
+largest_h_max_soon = fast(largest_h_max_compiled)
+tabulate_soon = fast(tabulate_compiled)
+"""Interpreted until their machine code is there, for callers who have a deadline."""
 WORTH_COMPILING = 30_000
 """Budgets up to this are scheduled in plain Python: milliseconds, against seconds to compile."""

@@ -28,11 +28,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from platypoos.checks import check_budget, check_discount, check_horizon, check_num_actions
+from platypoos.compile.workshop import WORKSHOP
 from platypoos.discounting import spans
 from platypoos.errors import InvalidArgument
 from platypoos.models.base import Access, access_of
 from platypoos.search.counts import (
     DEPTH,
+    FIGURE,
     NODES,
     PLATYPOOS,
     SEQUOOL,
@@ -41,8 +43,10 @@ from platypoos.search.counts import (
     WORTH_COMPILING,
     largest_h_max,
     largest_h_max_compiled,
+    largest_h_max_soon,
     tabulate,
     tabulate_compiled,
+    tabulate_soon,
     validation_count,
     validation_norm,
 )
@@ -182,15 +186,22 @@ def layered(
 ) -> Schedule:
     """The schedule of a kind for arguments that have been checked."""
     reset = access is Access.RESET
-    compiled = budget > WORTH_COMPILING
-    search = largest_h_max_compiled if compiled else largest_h_max
-    fill = tabulate_compiled if compiled else tabulate
+    search, fill = largest_h_max, tabulate
+    if budget > WORTH_COMPILING:
+        search, fill = largest_h_max_compiled, tabulate_compiled
+        if WORKSHOP.is_eager:
+            search, fill = largest_h_max_soon, tabulate_soon
     norm = validation_norm(gamma, horizon)
     deepest = budget if horizon is None else horizon - 1
     h_max = int(search(kind, num_actions, gamma, norm, deepest, reset, budget))
     if use == "paper":
         h_max = min(h_max, _paper_h_max(kind, budget // num_actions))
-    name = {PLATYPOOS: "platypoos", STROQUOOL: "stroquool", SEQUOOL: "sequool"}[kind]
+    name = {
+        PLATYPOOS: "platypoos",
+        FIGURE: "platypoos, Figure 3",
+        STROQUOOL: "stroquool",
+        SEQUOOL: "sequool",
+    }[kind]
     p_max = 0 if kind == SEQUOOL or h_max < 1 else h_max.bit_length() - 1
     if h_max == 0:  # too small for anything but the root
         root = 1 if kind == SEQUOOL else budget // num_actions

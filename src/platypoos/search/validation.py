@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from platypoos.compile import borrowed, inlined, jit, jitable
 from platypoos.ledger.tree import OPENED, ROOT, TERMINAL, Tree, ticket
 from platypoos.models.base import Access
-from platypoos.search.counts import STROQUOOL
+from platypoos.search.counts import FIGURE, STROQUOOL
 from platypoos.search.schedules import Schedule
 
 Ints = NDArray[np.int64]
@@ -30,6 +30,7 @@ class Ballot(NamedTuple):
     power: Floats  # [depth] γ^t
     span: Floats  # [depth + 1] worth of a reward of 1 at every step from a depth on
     even: bool  # StroquOOL: all steps of a candidate are validated alike
+    every: bool  # Figure 3 to the letter: a candidate is validated once for each p it is best for
     h_max: int
     gamma: float
     budget: int
@@ -53,6 +54,7 @@ def make_ballot(schedule: Schedule) -> Ballot:
         power=schedule.power,
         span=schedule.span,
         even=schedule.kind == STROQUOOL,
+        every=schedule.kind == FIGURE,
         h_max=schedule.h_max,
         gamma=schedule.discount,
         budget=schedule.budget,
@@ -208,7 +210,7 @@ def share_out(tree: Tree, ballot: Ballot, calls_left: int) -> int:
     count = 0
     for p in range(len(ballot.candidates) - 1, -1, -1):
         node = ballot.candidates[p]
-        if count == 0 or node != ballot.finalists[count - 1]:
+        if count == 0 or node != ballot.finalists[count - 1] or ballot.every:
             ballot.finalists[count] = node
             count += 1
     spare = calls_left
