@@ -10,6 +10,8 @@ SHIFT = 100 * (1 - 0.95**20) / (1 - 0.95)
 QUICK_BUDGETS = (100, 300, 1_000, 3_000, 10_000)
 FULL_BUDGETS = (100, 180, 320, 560, 1_000, 1_800, 3_200, 5_600, 10_000, 18_000, 32_000)
 PLATYPOOS = Choice.of("platypoos", "PlaTγPOOS")
+PLATYPUS = Choice.of("platypus", "Platypus (the default)")
+UCT = tuple(Choice.of("uct", f"UCT(100, {h})", scale=100.0, horizon=h) for h in (10, 30))
 
 
 def olop(reward_max: float, noise: float, label: str = "") -> Choice:
@@ -29,13 +31,15 @@ def further(noise: float) -> tuple[Choice, ...]:
         Choice.of("stroquool", "StroquOOL"),
         Choice.of("kl-olop", "KL-OLOP", reward_min=100 - noise, reward_max=REWARD_MAX + noise),
         Choice.of("opd", "OPD", reward_max=REWARD_MAX),
-        Choice.of("uct", "UCT(100, 10)", scale=100.0, horizon=10),
-        Choice.of("uct", "UCT(100, 30)", scale=100.0, horizon=30),
+        *UCT,
+        PLATYPUS,
     )
 
 
 def paper(*, full: bool = False) -> Experiment:
     """All six panels of Figure 4 (the first six blocks) and four with further planners.
+
+    Beside the paper's lines, all panels have the default planner, and that of b = 50 has UCT.
 
     The paper states neither its budgets nor its number of runs: here 11 budgets and 100 seeds in
     full, 5 budgets and 40 seeds else.
@@ -47,13 +51,20 @@ def paper(*, full: bool = False) -> Experiment:
         return Block(title, (problem,), planners, budgets, seeds, baseline=SHIFT)
 
     noises = (1.0, 10.0, 20.0, 50.0)
-    blocks = [block(f"b = {b:g}", b, (PLATYPOOS, olop(REWARD_MAX, b, "OLOP"))) for b in noises]
+    blocks = [
+        block(
+            f"b = {b:g}",
+            b,
+            (PLATYPOOS, olop(REWARD_MAX, b, "OLOP"), PLATYPUS, *(UCT if b == 50.0 else ())),
+        )
+        for b in noises
+    ]
     rewards_told = (13.0, 50.0, 130.0, 400.0, 1_300.0, 13_000.0)
     blocks.append(
         block(
             "OLOP told another largest reward (b = 10)",
             10.0,
-            (PLATYPOOS, *(olop(r, 10.0, f"OLOP, R̃ = {r:g}") for r in rewards_told)),
+            (PLATYPOOS, *(olop(r, 10.0, f"OLOP, R̃ = {r:g}") for r in rewards_told), PLATYPUS),
         )
     )
     noises_told = (0.1, 1.0, 10.0, 100.0, 1_000.0)
@@ -61,7 +72,7 @@ def paper(*, full: bool = False) -> Experiment:
         block(
             "OLOP told another noise (b = 10)",
             10.0,
-            (PLATYPOOS, *(olop(REWARD_MAX, b, f"OLOP, b̃ = {b:g}") for b in noises_told)),
+            (PLATYPOOS, *(olop(REWARD_MAX, b, f"OLOP, b̃ = {b:g}") for b in noises_told), PLATYPUS),
         )
     )
     blocks += [block(f"further planners, b = {b:g}", b, further(b)) for b in noises]
