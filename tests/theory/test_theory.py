@@ -7,6 +7,7 @@ import math
 import subprocess
 import sys
 import warnings
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -14,6 +15,7 @@ import pytest
 import platypoos as pp
 from platypoos.theory import depths as d
 from platypoos.theory.bounds import harmonic
+from platypoos.theory.hardness import fit_growth
 from platypoos.theory.tables import make_table
 
 
@@ -78,6 +80,31 @@ def test_propositions_1_and_2_on_random_problems():
             assert low <= middle <= high
             growing += low < middle < high
     assert growing > 20  # it is not all the same
+
+
+def test_fits_are_in_the_order_of_proposition_2():
+    """κ^u(ν/2) ≤ κ^v(ν) ≤ κ^u(2ν), as fitted: 24 problems, three ν each, to the last bit."""
+    moved = 0
+    for problem, gamma in garnets(24):
+        nu = pp.theory.hardness(problem, gamma, depth=9).nu
+        for factor in (0.7, 1.0, 1.5):
+            half, once, twice = (
+                pp.theory.hardness(problem, gamma, depth=9, nu=factor * nu * part)
+                for part in (0.5, 1.0, 2.0)
+            )
+            assert half.kappa_u <= once.kappa_v <= twice.kappa_u
+            free = fit_growth(list(once.counts_v), problem.num_actions)
+            moved += once.kappa_v != free.kappa
+            # It is a fit still: near that of the counts alone, and C fits it.
+            assert once.kappa_v == pytest.approx(free.kappa, rel=0.35)
+            for h in (half, once, twice):
+                for counts, kappa, constant, interval in (
+                    (h.counts_u, h.kappa_u, h.constant_u, h.interval_u),
+                    (h.counts_v, h.kappa_v, h.constant_v, h.interval_v),
+                ):
+                    assert interval[0] <= kappa <= interval[1]
+                    assert all(n <= constant * kappa**k * (1 + 1e-9) for k, n in enumerate(counts))
+    assert moved > 2  # counts alone would break the order
 
 
 def test_counts_are_those_of_brute_force_elsewhere():
@@ -191,6 +218,38 @@ def test_the_guaranteed_depth_is_that_of_the_lemma(reset, noisy):
         assert d.guaranteed_depth(s, noisy=noisy, reset=reset) == best
         depths.add(best)
     assert len(depths) > 5
+
+
+def test_a_whole_number_of_evaluations_is_not_rounded_up():
+    # p = 6, h = 3: 3·2^6·0.5^6 = 3 evaluations, not the 4 of e^(log 3) = 3.0000000000000004.
+    # h_max = 72: 72/(3·3) = 8 = κ³ nodes, 72/4 ≥ 16 and 72/5 < 32, so depth 4 by p = 6. Noise:
+    # b²g = 0.36 ≤ 2^7·ρ^8 = 0.5, but above 2^6·ρ^8 = 0.25: only p = 6 can tell depth 4.
+    s = d.Setting(gamma=0.5, nu=1.0, rho=0.5, kappa=2.0, constant=1.0, h_max=72, b=0.6, g=1.0)
+    assert d.guaranteed_depth(s, noisy=True, reset=False) == 4
+
+
+def test_the_guaranteed_depth_where_inequalities_are_equalities():
+    """Powers of two, where all is exact: 6,000 settings against whole numbers and fractions."""
+    rng = np.random.default_rng(4)
+    for _ in range(6_000):
+        gamma, rho = 0.5 ** int(rng.integers(1, 4)), 0.5 ** int(rng.integers(2, 5))
+        kappa, h_max = float(rng.choice([1, 2, 4])), int(2 ** rng.integers(0, 9))
+        noise, reset = 2.0 ** -int(rng.integers(0, 12)), bool(rng.integers(2))
+        s = d.Setting(gamma, 1.0, min(rho, gamma), kappa, 1.0, h_max, noise, 2.0)
+        square = Fraction(1, round(gamma**-2))  # γ²
+        best = 0
+        for p in range(h_max.bit_length()):
+            h = 0
+            while h < h_max:
+                deeper = h + 1
+                times = max(1, math.ceil(deeper * 2**p * square**deeper))
+                if h_max < deeper ** (2 if reset else 1) * times * int(kappa) ** deeper:
+                    break
+                if Fraction(noise) ** 2 * 2 > Fraction(s.rho) ** (2 * deeper) * 2 ** (p + 1):
+                    break
+                h = deeper
+            best = max(best, h)
+        assert d.guaranteed_depth(s, noisy=True, reset=reset) == best, s
 
 
 def made(kappa, rho, gamma=0.8, actions=3):

@@ -368,6 +368,9 @@ def back_up(
         tree.value[node] += (total - tree.value[node]) / growth.plays[node]
         growth.score[node] += (unseen - growth.score[node]) / growth.plays[node]
         q = tree.value[node] + reward * growth.score[node]
+        q += seen[ORIGIN] * (
+            search.span[t] - search.span[0]
+        )  # nodes of one depth have it in common
         seen[LOWEST] = min(seen[LOWEST], q)
         seen[HIGHEST] = max(seen[HIGHEST], q)
 

@@ -154,7 +154,7 @@ def open_layer(
     group_end[p_max + 1] = next_start
     tree.size[0] = child
     set_layer(tree, course, first, child, depth)
-    return np.int64(child - first)
+    return np.int64(child - first)  # type: ignore[return-value]  # not unsigned, in compiled code
 
 
 @jitable

@@ -155,7 +155,7 @@ def _sequool(h: Hardness, budget: int, b: float, access: Access, h_max: int | No
         h_max = max(1, math.floor(n / cost))
     depth = d.sequool_depth(h_max, h.kappa_u, h.constant_u, reset=reset)
     rate = _without_noise(n, h.nu, h.rho, h.kappa_u, depth, reset)
-    reached = d.whole_depth(depth)
+    reached = d.sequool_whole_depth(h_max, h.kappa_u, h.constant_u, reset=reset)
     limit = scaled_power(h.nu, h.rho, reached + 1)
     return _bound(
         "sequool",

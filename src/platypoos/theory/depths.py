@@ -7,15 +7,17 @@ budgets, nor for tiny ρ or noise.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 
-import numpy as np
-
 from platypoos.errors import InvalidArgument
+from platypoos.search.counts import PLATYPOOS, evaluations
 from platypoos.version import install
 
 LOG_LARGEST = 690.0
 """Depths are cut off at e^690."""
+SMALLEST = 1e-290
+"""Smaller numbers are compared by their logarithms."""
 
 
 def lambert_w_of_exp(log_x: float) -> float:
@@ -142,34 +144,72 @@ def guaranteed_depth(s: Setting, *, noisy: bool, reset: bool) -> int:
     low, where the planner evaluates it ⌈hγ^(2h)⌉ times, up to 0.18/ln(1/γ) times.
     """
     if not noisy:
-        return whole_depth(_quota_depth(s, 0, reset=reset))
-    best = 0.0
+        return _quota_depth(s, 0, reset=reset)
+    best = 0
     for p in range(s.h_max.bit_length()):  # p_max = ⌊log2 h_max⌋
-        by_noise = (0.5 * s.log_snr + 0.5 * (p + 1) * math.log(2)) / -math.log(s.rho)
+        by_noise = _noise_depth(s, p)
         if by_noise > best:
             best = max(best, min(by_noise, _quota_depth(s, p, reset=reset)))
-    return whole_depth(best)
+    return best
 
 
-def whole_depth(h: float) -> int:
-    """⌊h⌋, where a whole number that rounding has made smaller stays itself."""
-    return math.floor(h * (1 + 1e-9))
+def whole_depth(h: float, holds: Callable[[int], bool]) -> int:
+    """The largest whole depth at which an inequality holds that is an equality at h.
+
+    h comes from logarithms, so ⌊h⌋ may be off by one: the inequality itself decides.
+
+    >>> whole_depth(2.9999999, lambda depth: 8 >= 2**depth)
+    3
+    """
+    depth = max(0, math.floor(h))
+    while holds(depth + 1):
+        depth += 1
+    while depth > 0 and not holds(depth):
+        depth -= 1
+    return depth
 
 
-def _quota_depth(s: Setting, p: int, *, reset: bool) -> float:
+ROUNDING = 1e-12
+"""C is a rounded quotient, N_h/κ^h."""
+
+
+def has_room(h_max: int, kappa: float, constant: float, h: int, per_node: int) -> bool:
+    """Whether h_max/``per_node`` ≥ C·κ^h."""
+    if h * math.log(kappa) > LOG_LARGEST:
+        return False
+    return h_max >= constant * kappa**h * per_node * (1 - ROUNDING)
+
+
+def sequool_whole_depth(h_max: int, kappa: float, constant: float, *, reset: bool) -> int:
+    """As ``sequool_depth``, as a whole number."""
+    return whole_depth(
+        sequool_depth(h_max, kappa, constant, reset=reset),
+        lambda h: has_room(h_max, kappa, constant, h, h * h if reset else h),
+    )
+
+
+def _noise_depth(s: Setting, p: int) -> int:
+    """The largest h with b·√(g/2^(p+1)) ≤ νρ^h; −1 if there is none."""
+    by_logarithms = (0.5 * s.log_snr + 0.5 * (p + 1) * math.log(2)) / -math.log(s.rho)
+    if by_logarithms < -1:
+        return -1
+    error = s.b * math.sqrt(s.g / 2 ** (p + 1))
+    if error < SMALLEST:  # ρ^h may be too small for a float: no more can be said
+        return math.floor(by_logarithms)
+    if error > s.nu:
+        return -1
+    return whole_depth(by_logarithms, lambda h: error <= s.nu * s.rho**h)
+
+
+def _quota_depth(s: Setting, p: int, *, reset: bool) -> int:
     """The largest h for which enough nodes are opened at every depth up to h."""
-    decay = -2 * math.log(s.gamma)
-    log_share = math.log(s.h_max) - math.log(s.constant)
-    power = 2 if reset else 1
     # Beyond this depth every node is evaluated once, and there is a closed form.
-    once = math.ceil(_last_above_one(p * math.log(2), decay))
-    deepest = solve_depth(log_share, math.log(s.kappa), power)
-    h = np.arange(1, min(once, math.ceil(deepest)) + 1, dtype=np.float64)
-    evaluations = np.ceil(np.exp(np.log(h) + p * math.log(2) - h * decay))
-    fits = power * np.log(h) + np.log(np.maximum(evaluations, 1)) + h * math.log(s.kappa)
-    failing = np.flatnonzero(fits > log_share + 1e-12)
-    if len(failing):
-        return float(failing[0])
+    once = math.ceil(_last_above_one(p * math.log(2), -2 * math.log(s.gamma)))
+    deepest = sequool_whole_depth(s.h_max, s.kappa, s.constant, reset=reset)
+    for h in range(1, min(once, deepest) + 1):
+        times = evaluations(PLATYPOOS, h, p, s.gamma ** (2.0 * h))  # as the planner counts
+        if not has_room(s.h_max, s.kappa, s.constant, h, times * (h * h if reset else h)):
+            return h - 1
     return deepest
 
 

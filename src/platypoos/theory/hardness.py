@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
+from statistics import fmean
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -110,7 +111,9 @@ def hardness(
 
     κ is the growth of the counts over the deeper half of the depths, between 1 and the number of
     actions; its interval is from the smallest to the largest growth over parts of them that are at
-    least half as long. C is the smallest for which N_h ≤ C·κ^h at every depth.
+    least half as long. C is the smallest for which N_h ≤ C·κ^h at every depth. Growth over finitely
+    many depths need not be in the order of Proposition 2, κ^u(ν/2) ≤ κ^v(ν) ≤ κ^u(2ν), so it is
+    fitted in that order; see ``Fits``.
 
     >>> import platypoos as pp
     >>> problem = pp.problems.MadeToOrder(kappa=2.0, rho=0.5, depth=40, num_actions=3)
@@ -138,9 +141,10 @@ def hardness(
         nu = smallest
     else:
         nu = check_number("nu", nu, above=0.0)
-    counts_u, counts_v = near_optimal_counts(table, gamma, rho, nu)
+    fits = Fits(table, gamma, rho, smallest or nu)
+    counts_u, counts_v = fits.counts(nu)
     num_actions = table.gap.shape[1]
-    fit_u, fit_v = fit_growth(counts_u, num_actions), fit_growth(counts_v, num_actions)
+    fit_u, fit_v = fits.fit_u(nu), fits.fit_v(nu)
     return Hardness(
         discount=gamma,
         num_actions=num_actions,
@@ -216,6 +220,75 @@ def merge(state: Any, shortfall: Floats, many: Floats, limit: float) -> tuple[An
     if not len(first):
         return state, shortfall, many
     return state[first], shortfall[first], np.add.reduceat(many, first)
+
+
+class Fits:
+    """κ^u and κ^v for any ν, in the order of Proposition 2.
+
+    κ^u must not fall as ν grows. At half, once and twice the smallest ν for which Proposition 1
+    holds, it is the non-decreasing sequence that is nearest to the growths of the counts. Elsewhere
+    it is the growth, kept between these. κ^v(ν) is the growth, kept between κ^u(ν/2) and κ^u(2ν).
+    So the order holds for every ν from a quarter to four times the smallest.
+    """
+
+    def __init__(self, table: Table, gamma: float, rho: float, anchor: float) -> None:
+        self._table, self._gamma, self._rho = table, gamma, rho
+        self._num_actions = table.gap.shape[1]
+        self._counts: dict[float, tuple[list[int], list[int]]] = {}
+        steps = [0.5 * anchor, anchor, 2.0 * anchor]
+        self._levels = dict(
+            zip(steps, nearest_increasing([self._growth_u(nu) for nu in steps]), strict=True)
+        )
+
+    def counts(self, nu: float) -> tuple[list[int], list[int]]:
+        """N^u and N^v for 3νρ^h."""
+        if nu not in self._counts:
+            self._counts[nu] = near_optimal_counts(self._table, self._gamma, self._rho, nu)
+        return self._counts[nu]
+
+    def fit_u(self, nu: float) -> Fit:
+        """κ^u(ν)."""
+        return self._fit(self.counts(nu)[0], self._kappa_u(nu))
+
+    def fit_v(self, nu: float) -> Fit:
+        """κ^v(ν)."""
+        counts = self.counts(nu)[1]
+        kappa = fit_growth(counts, self._num_actions).kappa
+        return self._fit(counts, min(max(kappa, self._kappa_u(nu / 2)), self._kappa_u(2 * nu)))
+
+    def _fit(self, counts: list[int], kappa: float) -> Fit:
+        free = fit_growth(counts, self._num_actions)
+        if kappa == free.kappa:
+            return free
+        constant = constant_for(counts, kappa)
+        return Fit(kappa, min(free.low, kappa), max(free.high, kappa), constant)
+
+    def _growth_u(self, nu: float) -> float:
+        try:
+            return fit_growth(self.counts(nu)[0], self._num_actions).kappa
+        except InvalidArgument:  # too many to count: nothing is known, and no bound
+            return float(self._num_actions)
+
+    def _kappa_u(self, nu: float) -> float:
+        least = max((k for step, k in self._levels.items() if step <= nu), default=1.0)
+        most = min(
+            (k for step, k in self._levels.items() if step >= nu), default=float(self._num_actions)
+        )
+        return least if least == most else min(max(self._growth_u(nu), least), most)
+
+
+def nearest_increasing(values: list[float]) -> list[float]:
+    """The non-decreasing sequence with the least squared distance (pool adjacent violators).
+
+    >>> nearest_increasing([1.0, 3.0, 2.0, 4.0])
+    [1.0, 2.5, 2.5, 4.0]
+    """
+    pools: list[list[float]] = []
+    for value in values:
+        pools.append([value])
+        while len(pools) > 1 and fmean(pools[-2]) > fmean(pools[-1]):
+            pools[-2:] = [pools[-2] + pools[-1]]
+    return [fmean(pool) for pool in pools for _ in pool]
 
 
 def fit_growth(counts: list[int], num_actions: int) -> Fit:
