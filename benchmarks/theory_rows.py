@@ -253,11 +253,13 @@ def _verdict(row: Row) -> str:
     promised = row.promises[-1].exponent
     if promised is None:
         return f"R² = {fit:.3f} | {_yes(fit >= 0.95)} | – | – | –"
-    in_n = f"{row.exponent()[0] / promised:.2f}"
+    ratio = row.exponent()[0] / promised
+    in_n = f"{ratio:.2f}"
     here = row.exponent_by_schedule()
     if here is not None:
-        larger = row.exponent_by_schedule(LARGER) or here
-        in_n += f" ({here / promised:.2f}; to {LARGER[-1]:,} {larger / promised:.2f})"
+        larger = row.exponent_by_schedule(LARGER) if ratio < 1 - WITHIN else None
+        in_n += f" ({here / promised:.2f}"
+        in_n += f"; to {LARGER[-1]:,} {larger / promised:.2f})" if larger else ")"
     in_h_max = f"{row.exponent_in_theorem() / promised:.2f}"
     sharper = f"{row.share_of_sharper_promise():.2f}" if row.study.problem.noise else "–"
     return f"{share:.2f} | {_yes(share >= 1 - WITHIN)} | {in_n} | {in_h_max} | {sharper}"
