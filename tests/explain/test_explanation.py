@@ -198,6 +198,8 @@ def test_the_next_reward_flips_the_decision(problem):
     found = pp.plan(problem, budget=600, discount=0.9, seed=0)
     claims = [f for f in found.explain().flips if f.kind == "reward" and f.exact]
     assert len(claims) == 2
+    noisy = pp.plan(pp.NoisyReward(problem, 0.5), budget=600, discount=0.9, seed=0)
+    assert not any(f.exact for f in noisy.explain().flips)
     for claim in claims:
         for share, flips in ((0.95, False), (1.05, True)):
             model = later_and_else(problem, share * claim.amount, 0, claim.action)

@@ -61,22 +61,24 @@ def flips_of(plan: Plan, best: Line, rival: Line | None) -> tuple[Flip, ...]:
             "difference in a reward decides between them."
         )
         return (Flip("reward", text, 0.0), *_calls(plan, best, rival, gap))
-    found = [*_rewards(best, rival, gap), *_noise(plan, best, rival, gap)]
+    found = [*_rewards(plan, best, rival, gap), *_noise(plan, best, rival, gap)]
     return (*found, *_calls(plan, best, rival, gap))
 
 
-def _rewards(best: Line, rival: Line, gap: float) -> list[Flip]:
+def _rewards(plan: Plan, best: Line, rival: Line, gap: float) -> list[Flip]:
     if gap <= 0.0:
         return []
     size = number(gap, 4)
+    exact = plan.noise is not None and plan.noise.deviation == 0.0
+    by = "" if exact else " by these estimates"
     found = []
     for line, word, sign in ((best, "less", -1.0), (rival, "more", 1.0)):
         if line.steps:
             text = (
                 f"If {line.label} brings more than {size} {word} in the next step, and only "
-                f"there, the decision flips ({number(line.steps[0].reward, 4)} was seen)."
+                f"there, the decision flips{by} ({number(line.steps[0].reward, 4)} was seen)."
             )
-            found.append(Flip("reward", text, sign * gap, 0, line.action, exact=True))
+            found.append(Flip("reward", text, sign * gap, 0, line.action, exact=exact))
     return found + _later_rewards(best, gap)
 
 
@@ -185,12 +187,12 @@ def _beyond(plan: Plan, best: Line, rival: Line) -> Flip:
             f"{number(worst, 4)} at least, and every other first action {number(max(others), 4)} "
             "at most."
         )
-        return Flip("calls", text, 0.0, exact=True)
+        return Flip("calls", text, 0.0, exact=plan.noise is not None)
     hope = hopes.get(rival.action, math.inf)
     text = (
         f"More calls can flip the decision if {rival.label} has a sequence that was not seen and "
         f"is worth more than {number(best.value, 4)}. With rewards as seen so far it may be worth "
-        f"{number(hope, 4)} at most."
+        f"{number(hope, 4)} at most{'' if plan.noise is not None else ', if there is no noise'}."
     )
     return Flip("calls", text)
 
