@@ -3,25 +3,24 @@ PYTHON ?= python3
 BIN := .venv/bin
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: demo test lint browser gl bench arena clean
+.PHONY: demo test docs lint browser bench arena clean
 
 demo: .venv/demo
 	$(BIN)/platypoos demo --out out
 
-test: .venv/test lint browser gl
+test: .venv/test lint browser
 	$(BIN)/pytest -n 2
 
-# The report is tried in a real browser.
+# The site, in out/site/index.html. Tutorials are run; a warning is an error.
+docs: .venv/docs
+	$(BIN)/python -m sphinx --fail-on-warning --keep-going --quiet -b html docs out/site
+	@echo "open out/site/index.html"
+
+# The report and the site are tried in a real browser.
 browser:
 	@command -v chromium > /dev/null || { apt-get update -qq; \
 	  apt-get install -y -qq chromium chromium-driver > /dev/null; } \
-	  || echo "Chromium could not be installed: the report is not tried in a browser"
-
-# Without a screen, MuJoCo draws its pictures with EGL.
-gl: .venv/test
-	@$(BIN)/python -c "import ctypes.util as u, sys; sys.exit(not u.find_library('EGL'))" \
-	  || { apt-get update -qq; apt-get install -y -qq libegl1 libgl1-mesa-dri > /dev/null; } \
-	  || echo "EGL could not be installed: MuJoCo's pictures are not compared"
+	  || echo "Chromium could not be installed: pages are not tried in a browser"
 
 lint: .venv/test
 	$(BIN)/ruff format --check .
@@ -49,6 +48,10 @@ arena: .venv/test
 
 .venv/test: pyproject.toml | .venv/bin/python
 	$(BIN)/pip install --quiet --editable '.[test]'
+	touch $@
+
+.venv/docs: pyproject.toml | .venv/bin/python
+	$(BIN)/pip install --quiet --editable '.[docs]'
 	touch $@
 
 clean:

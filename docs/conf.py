@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import sys
 from pathlib import Path
@@ -10,7 +11,10 @@ import platypoos
 
 HERE = Path(__file__).parent
 sys.path.insert(0, str(HERE / "_ext"))
-os.environ["PYTHONWARNINGS"] = "ignore"  # of kernels that run the tutorials
+# The kernels that run the tutorials print nothing but what the tutorials print.
+os.environ["JUPYTER_PATH"] = str(HERE / "_jupyter")
+os.environ["PYTHONWARNINGS"] = "ignore"
+logging.getLogger("traitlets").setLevel(logging.WARNING)
 
 project = "platypoos"
 author = "the platypoos authors"
@@ -23,9 +27,9 @@ extensions = [
     "sphinx.ext.napoleon",
     "sphinx_copybutton",
     "sphinx_design",
-    "planner_pages",
+    "generated_pages",
 ]
-exclude_patterns = ["_build", "jupyter_execute"]
+exclude_patterns = ["_build", "_jupyter", "jupyter_execute"]
 
 # Markdown
 myst_enable_extensions = ["colon_fence", "deflist", "attrs_inline"]
@@ -34,6 +38,7 @@ myst_heading_anchors = 3
 # Tutorials are run when the site is built. A cell that fails breaks the build.
 nb_execution_mode = "force"
 nb_execution_timeout = 120
+nb_execution_in_temp = True
 nb_execution_raise_on_error = True
 nb_execution_show_tb = True
 nb_merge_streams = True

@@ -2,8 +2,8 @@
 
     python examples/gallery/drone.py drone.gif
 
-Grey lines are the best sequence that the planner knows for each first action. The blue one is
-the sequence that it follows.
+Each grey dot is a place that the planner looked at: one call of the simulator. The blue line is
+the sequence that it follows, the red line what was flown.
 """
 
 from __future__ import annotations
@@ -17,66 +17,68 @@ from matplotlib.animation import FuncAnimation, PillowWriter
 
 import platypoos as pp
 
-BUDGET, STEPS = 300, 60
+BUDGET, STEPS = 300, 45
+SKY, PILLAR, DOT, ROUTE, DRONE, GOAL = "white", "#33415c", "#9aa7b8", "#2a7de1", "#e4572e", "#f2a900"
 
 
-def main(path: str, steps: int = STEPS) -> None:
+def main(path: str = "drone.gif", steps: int = STEPS) -> None:
     """Fly, then draw the film."""
-    model = pp.problems.Pillars(seed=4)
-    plans: list[pp.Plan] = []
+    pillars = pp.problems.Pillars(seed=16)
+    looked_at: list[Any] = []
+
+    def step(state: Any, action: int, rng: np.random.Generator) -> pp.Transition:
+        after = pillars.step(state, action, rng)
+        looked_at.append(after.state[:2])
+        return after
+
+    model = pp.FunctionModel(step, num_actions=9, initial_state=pillars.initial_state)
+    scenes = []
+
+    def remember(_: int, plan: pp.Plan, __: float) -> None:
+        scenes.append((plan, np.array(looked_at)))
+        looked_at.clear()
+
     episode = pp.control(
-        model,
-        budget=BUDGET,
-        steps=steps,
-        discount=0.95,
-        seed=0,
-        on_step=lambda _, plan, __: plans.append(plan),
+        model, budget=BUDGET, steps=steps, discount=0.95, seed=0, on_step=remember
     )
-    distance = np.hypot(8 - episode.states[-1][0], 8 - episode.states[-1][1])
-    print(f"{distance:.2f} from the goal after {steps} steps; {episode.calls:,} calls")
-    draw(model, episode, plans, path)
+    x, y = episode.states[-1][:2]
+    print(f"{np.hypot(8 - x, 8 - y):.2f} from the goal after {steps} steps; {episode.calls:,} calls")
+    draw(pillars, scenes, path)
 
 
-def routes(model: pp.problems.Pillars, plan: pp.Plan) -> list[np.ndarray]:
-    """Where each first action's best sequence leads; the recommended one is the last."""
-    tree = plan.tree
-    leaves = set(range(1, tree.num_nodes)) - set(tree.parent[1 : tree.num_nodes].tolist())
-    found = []
-    for node in [*sorted(leaves - {plan.node}), plan.node]:
-        state, places = plan.state, [plan.state[:2]]
-        for action in tree.actions(node)[:25]:
-            state, _, ended = model.step(state, action, None)
-            places.append(state[:2])
-            if ended:
-                break
-        found.append(np.array(places))
-    return found
+def route(model: Any, plan: pp.Plan) -> np.ndarray:
+    """Where the recommended sequence leads."""
+    state, places = plan.state, [plan.state[:2]]
+    for action in plan.actions:
+        state, _, ended = model.step(state, action, None)
+        places.append(state[:2])
+        if ended:
+            break
+    return np.array(places)
 
 
-def draw(model: Any, episode: pp.Episode, plans: list[pp.Plan], path: str) -> None:
+def draw(pillars: Any, scenes: list[Any], path: str) -> None:
     """One picture for each step."""
-    flown = np.array([state[:2] for state in episode.states])
-    figure, axes = plt.subplots(figsize=(4.6, 4.6), dpi=80, layout="constrained")
+    figure, axes = plt.subplots(figsize=(5, 5), dpi=84, layout="constrained", facecolor=SKY)
+    flown = np.array([plan.state[:2] for plan, _ in scenes])
 
     def picture(step: int) -> None:
+        plan, dots = scenes[step]
         axes.clear()
-        axes.set(xlim=(-0.8, 9), ylim=(-0.8, 9), aspect="equal", xticks=[], yticks=[])
+        axes.set(xlim=(-1.2, 9.2), ylim=(-1.2, 9.2), aspect="equal", xticks=[], yticks=[])
         for spine in axes.spines.values():
             spine.set_color("#c8d0da")
-        for place in model.field:
-            axes.add_patch(plt.Circle(place, 1.0, color="#33415c"))
-        axes.plot(8, 8, "*", color="#f2a900", markersize=22, zorder=1)
-        *others, chosen = routes(model, plans[step])
-        for route in others:
-            axes.plot(*route.T, color="#b4bdc9", linewidth=1)
-        axes.plot(*chosen.T, color="#2a7de1", linewidth=2.2)
-        axes.plot(*flown[: step + 1].T, color="#e4572e", linewidth=2.2)
-        axes.plot(*flown[step], "o", color="#e4572e", markersize=9)
+        for place in pillars.field:
+            axes.add_patch(plt.Circle(tuple(place), 1.0, color=PILLAR))
+        axes.plot(8, 8, "*", color=GOAL, markersize=24)
+        axes.plot(*dots.T, ".", color=DOT, markersize=3.5)
+        axes.plot(*route(pillars, plan).T, color=ROUTE, linewidth=2.2)
+        axes.plot(*flown[: step + 1].T, color=DRONE, linewidth=2.2)
+        axes.plot(*flown[step], "o", color=DRONE, markersize=10)
 
-    film = FuncAnimation(figure, picture, frames=len(plans))
-    film.save(path, writer=PillowWriter(fps=12))
+    FuncAnimation(figure, picture, frames=len(scenes)).save(path, writer=PillowWriter(fps=10))
     plt.close(figure)
 
 
 if __name__ == "__main__":
-    main(*sys.argv[1:2] or ["drone.gif"])
+    main(*sys.argv[1:2])

@@ -1,14 +1,18 @@
-"""Write a page for each planner, from ``platypoos.planners.available()`` and its docstring."""
+"""Write pages that come from the code: one for each planner, and one for the command line."""
 
 from __future__ import annotations
 
+import argparse
+import os
 import re
 from pathlib import Path
 from typing import Any
 
+from platypoos.cli.main import _parser
 from platypoos.planners import Planner, available
 
 FOLDER = "planners/list"
+COMMANDS = "reference/command-line.md"
 
 
 def arena_scores(results: Path) -> dict[str, tuple[float, int, int]]:
@@ -56,21 +60,44 @@ def page(name: str, kind: type[Planner], scores: dict[str, tuple[float, int, int
 """
 
 
+def command_line() -> str:
+    """The help of each command."""
+    os.environ["COLUMNS"] = "88"
+    commands = next(
+        action
+        for action in _parser()._actions  # noqa: SLF001  argparse has no public way
+        if isinstance(action, argparse._SubParsersAction)  # noqa: SLF001
+    )
+    text = ["# Command line", "What `platypoos COMMAND --help` prints."]
+    for name, parser in commands.choices.items():
+        text += [f"## {name}", f"```text\n{parser.format_help().strip()}\n```"]
+    return "\n\n".join(text) + "\n"
+
+
 def write_pages(app: Any) -> None:
     """Write what has changed, so that unchanged pages are not built again."""
-    folder = Path(app.srcdir) / FOLDER
-    folder.mkdir(parents=True, exist_ok=True)
-    scores = arena_scores(Path(app.srcdir) / "results" / "arena.md")
-    pages = {f"{name}.md": page(name, kind, scores) for name, kind in available().items()}
-    for old in folder.glob("*.md"):
-        if old.name not in pages:
+    source = Path(app.srcdir)
+    scores = arena_scores(source / "results" / "arena.md")
+    pages = {source / COMMANDS: command_line()} | {
+        source / FOLDER / f"{name}.md": page(name, kind, scores)
+        for name, kind in available().items()
+    }
+    (source / FOLDER).mkdir(parents=True, exist_ok=True)
+    for old in (source / FOLDER).glob("*.md"):
+        if old not in pages:
             old.unlink()
     for file, text in pages.items():
-        if not (folder / file).exists() or (folder / file).read_text(encoding="utf-8") != text:
-            (folder / file).write_text(text, encoding="utf-8")
+        if not file.exists() or file.read_text(encoding="utf-8") != text:
+            file.write_text(text, encoding="utf-8")
+
+
+def escape_bars(_: Any, __: str, ___: str, ____: Any, _____: Any, lines: list[str]) -> None:
+    """Write |x| in docstrings as it is: reStructuredText would look for a substitution x."""
+    lines[:] = [re.sub(r"(?<!`)\|(\w+)\|(?!`)", r"\\|\1\\|", line) for line in lines]
 
 
 def setup(app: Any) -> dict[str, bool]:
     """Called by Sphinx."""
     app.connect("builder-inited", write_pages)
+    app.connect("autodoc-process-docstring", escape_bars)
     return {"parallel_read_safe": True, "parallel_write_safe": True}
