@@ -57,6 +57,8 @@ napoleon_use_ivar = True
 # Looks
 html_theme = "furo"
 html_title = "platypoos"
+html_logo = "_static/logo.svg"
+html_favicon = "_static/logo.svg"
 html_static_path = ["_static"]
 html_css_files = ["site.css"]
 html_copy_source = False

@@ -1,6 +1,6 @@
 """Buy electricity when it is cheap, sell it when it is dear. Prices are noisy.
 
-    python examples/gallery/battery.py battery.png
+python examples/gallery/battery.py battery.png
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from platypoos.problems.finite import PRICES
 COLORS = ("#c8d0da", "#2a7de1", "#e4572e")
 
 
-def main(path: str = "battery.png", steps: int = 72) -> None:
+def main(path: str, steps: int = 72) -> None:
     """Three days, a decision an hour."""
     battery = pp.problems.Battery(capacity=4, noise=5.0)
     episode = pp.control(battery, budget=1_000, steps=steps, discount=0.98, seed=0)
@@ -41,4 +41,4 @@ def main(path: str = "battery.png", steps: int = 72) -> None:
 
 
 if __name__ == "__main__":
-    main(*sys.argv[1:2])
+    main(sys.argv[1] if len(sys.argv) > 1 else "battery.png")

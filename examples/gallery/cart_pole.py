@@ -1,6 +1,6 @@
 """Balance a pole on a cart: a Gymnasium environment, filmed.
 
-    python examples/gallery/cart_pole.py cart_pole.gif
+python examples/gallery/cart_pole.py cart_pole.gif
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import sys
 import platypoos as pp
 
 
-def main(path: str = "cart_pole.gif", steps: int = 50) -> None:
+def main(path: str, steps: int = 50) -> None:
     """Each decision is taken for four time steps."""
     model = pp.GymnasiumModel("CartPole-v1", repeat=4, seed=0)
     episode = pp.control(model, budget=300, steps=steps, discount=0.9, seed=0, render=path)
@@ -18,4 +18,4 @@ def main(path: str = "cart_pole.gif", steps: int = 50) -> None:
 
 
 if __name__ == "__main__":
-    main(*sys.argv[1:2])
+    main(sys.argv[1] if len(sys.argv) > 1 else "cart_pole.gif")

@@ -18,10 +18,17 @@ from matplotlib.animation import FuncAnimation, PillowWriter
 import platypoos as pp
 
 BUDGET, STEPS = 300, 45
-SKY, PILLAR, DOT, ROUTE, DRONE, GOAL = "white", "#33415c", "#9aa7b8", "#2a7de1", "#e4572e", "#f2a900"
+SKY, PILLAR, DOT, ROUTE, DRONE, GOAL = (
+    "white",
+    "#33415c",
+    "#9aa7b8",
+    "#2a7de1",
+    "#e4572e",
+    "#f2a900",
+)
 
 
-def main(path: str = "drone.gif", steps: int = STEPS) -> None:
+def main(path: str, steps: int = STEPS) -> None:
     """Fly, then draw the film."""
     pillars = pp.problems.Pillars(seed=16)
     looked_at: list[Any] = []
@@ -38,11 +45,11 @@ def main(path: str = "drone.gif", steps: int = STEPS) -> None:
         scenes.append((plan, np.array(looked_at)))
         looked_at.clear()
 
-    episode = pp.control(
-        model, budget=BUDGET, steps=steps, discount=0.95, seed=0, on_step=remember
-    )
+    episode = pp.control(model, budget=BUDGET, steps=steps, discount=0.95, seed=0, on_step=remember)
     x, y = episode.states[-1][:2]
-    print(f"{np.hypot(8 - x, 8 - y):.2f} from the goal after {steps} steps; {episode.calls:,} calls")
+    print(
+        f"{np.hypot(8 - x, 8 - y):.2f} from the goal after {steps} steps; {episode.calls:,} calls"
+    )
     draw(pillars, scenes, path)
 
 
@@ -81,4 +88,4 @@ def draw(pillars: Any, scenes: list[Any], path: str) -> None:
 
 
 if __name__ == "__main__":
-    main(*sys.argv[1:2])
+    main(sys.argv[1] if len(sys.argv) > 1 else "drone.gif")

@@ -1,6 +1,6 @@
 """Overtake on a motorway without a crash: highway-env.
 
-    python examples/gallery/highway.py highway.gif      (a minute: this simulator is slow)
+python examples/gallery/highway.py highway.gif      (a minute: this simulator is slow)
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import sys
 import platypoos as pp
 
 
-def main(path: str = "highway.gif", steps: int = 30) -> None:
+def main(path: str, steps: int = 30) -> None:
     """A decision a second; each is planned with 50 calls."""
     model = pp.GymnasiumModel("highway-fast-v0", seed=0)
     episode = pp.control(model, budget=50, steps=steps, discount=0.9, seed=0, render=path)
@@ -19,4 +19,4 @@ def main(path: str = "highway.gif", steps: int = 30) -> None:
 
 
 if __name__ == "__main__":
-    main(*sys.argv[1:2])
+    main(sys.argv[1] if len(sys.argv) > 1 else "highway.gif")

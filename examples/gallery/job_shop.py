@@ -1,6 +1,6 @@
 """Six jobs share six machines; in which order? The classic instance ft06; the best takes 55.
 
-    python examples/gallery/job_shop.py job_shop.png
+python examples/gallery/job_shop.py job_shop.png
 """
 
 from __future__ import annotations
@@ -14,10 +14,12 @@ import platypoos as pp
 COLORS = ("#2a7de1", "#e4572e", "#f2a900", "#3aa76d", "#7d5ba6", "#33415c")
 
 
-def main(path: str = "job_shop.png", steps: int = 36, budget: int = 10_000) -> None:
+def main(path: str, steps: int = 36, budget: int = 10_000) -> None:
     """An action is a job: its next operation starts as early as it can."""
     shop = pp.problems.JobShop()
-    episode = pp.control(shop.compiled(), budget=budget, steps=steps, horizon=36, discount=1.0, seed=0)
+    episode = pp.control(
+        shop.compiled(), budget=budget, steps=steps, horizon=36, discount=1.0, seed=0
+    )
     print(f"all is done after {-sum(episode.rewards):.0f}; the optimum is {shop.optimum()}")
 
     figure, axes = plt.subplots(figsize=(9, 3.4), dpi=110, layout="constrained")
@@ -36,4 +38,4 @@ def main(path: str = "job_shop.png", steps: int = 36, budget: int = 10_000) -> N
 
 
 if __name__ == "__main__":
-    main(*sys.argv[1:2])
+    main(sys.argv[1] if len(sys.argv) > 1 else "job_shop.png")

@@ -1,6 +1,6 @@
 """Play an Atari game, with the emulator itself as the simulator. Nothing is learned before.
 
-    python examples/gallery/atari.py atari.gif
+python examples/gallery/ms_pacman.py ms_pacman.gif
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import sys
 import platypoos as pp
 
 
-def main(path: str = "atari.gif", steps: int = 120) -> None:
+def main(path: str, steps: int = 120) -> None:
     """Sticky actions are off: the planner needs to know what an action does."""
     model = pp.GymnasiumModel("ALE/MsPacman-v5", repeat=3, seed=0, repeat_action_probability=0.0)
     episode = pp.control(model, budget=80, steps=steps, discount=0.97, seed=0, render=path)
@@ -18,4 +18,4 @@ def main(path: str = "atari.gif", steps: int = 120) -> None:
 
 
 if __name__ == "__main__":
-    main(*sys.argv[1:2])
+    main(sys.argv[1] if len(sys.argv) > 1 else "ms_pacman.gif")
