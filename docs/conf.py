@@ -42,7 +42,7 @@ nb_execution_in_temp = True
 nb_execution_raise_on_error = True
 nb_execution_show_tb = True
 nb_merge_streams = True
-copybutton_exclude = ".linenos, .gp, .go"
+copybutton_exclude = ".linenos, .gp, .go"  # prompts and output are not copied
 
 # Reference from docstrings
 autodoc_member_order = "bysource"
