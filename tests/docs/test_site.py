@@ -22,7 +22,7 @@ NARROW, WIDE = (390, 844), (1280, 900)
 
 @pytest.fixture(scope="module")
 def site(tmp_path_factory):
-    """The site without running its tutorials: their code runs in ``test_pages``."""
+    """The site without running its tutorials: their code runs in ``test_code``."""
     out = tmp_path_factory.mktemp("site")
     command = "-m sphinx --fail-on-warning --keep-going --quiet -b html -D nb_execution_mode=off"
     done = subprocess.run(
