@@ -159,6 +159,33 @@ def test_the_readme_says_what_the_arena_found():
     assert compared == 10
 
 
+SENTENCES = {  # what pages say of the arena: {planner column} stands for a figure of its tables
+    "docs/results/index.md": (
+        "mean score {Platypus all} of 1, the next {UCT all}; significantly worse than another "
+        "planner on {Platypus significantly worse than someone} problems"
+    ),
+    "docs/paper.md": (
+        "`PlaTyPOOS` scores {PlaTγPOOS all}, UCT {UCT all} and our default planner {Platypus all}"
+    ),
+    "docs/concepts/access.md": (
+        "it scores {PlaTγPOOS slippery}, `UCT` {UCT slippery} and the default planner "
+        "{Platypus slippery}"
+    ),
+}
+
+
+@pytest.mark.parametrize("page", SENTENCES)
+def test_pages_say_what_the_arena_found(page):
+    rows = arena_rows()
+
+    def figure(match: re.Match[str]) -> str:
+        planner, column = match[1].split(" ", 1)
+        return rows[planner][rows["planner"].index(column)]
+
+    sentence = re.sub(r"\{(.*?)\}", figure, SENTENCES[page])
+    assert sentence in (ROOT / page).read_text(encoding="utf-8")
+
+
 def test_all_planners_are_in_the_table_of_planners():
     table = (ROOT / "docs/planners/index.md").read_text(encoding="utf-8")
     assert set(re.findall(r"\(list/([a-z-]+)\.md\)", table)) == set(available())
