@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: demo test docs lint browser bench arena clean
+.PHONY: demo test lint browser bench arena clean
 
 demo: .venv/demo
 	$(BIN)/platypoos demo --out out
@@ -11,16 +11,11 @@ demo: .venv/demo
 test: .venv/test lint browser
 	$(BIN)/pytest -n 2
 
-# The site, in out/site/index.html. Tutorials are run; a warning is an error.
-docs: .venv/docs
-	$(BIN)/python -m sphinx --fail-on-warning --keep-going --quiet -b html docs out/site
-	@echo "open out/site/index.html"
-
-# The report and the site are tried in a real browser.
+# The report is tried in a real browser.
 browser:
 	@command -v chromium > /dev/null || { apt-get update -qq; \
 	  apt-get install -y -qq chromium chromium-driver > /dev/null; } \
-	  || echo "Chromium could not be installed: pages are not tried in a browser"
+	  || echo "Chromium could not be installed: the report is not tried in a browser"
 
 lint: .venv/test
 	$(BIN)/ruff format --check .
@@ -38,6 +33,12 @@ bench: .venv/test
 arena: .venv/test
 	$(BIN)/platypoos arena --quick --against docs/results/arena-baseline.csv \
 	  --page docs/results/arena.md --out out/gate
+
+# The site, in out/site/index.html. Tutorials are run; a warning is an error.
+.PHONY: docs
+docs: .venv/docs
+	$(BIN)/python -m sphinx --fail-on-warning --keep-going --quiet -b html docs out/site
+	@echo "open out/site/index.html"
 
 .venv/bin/python:
 	$(PYTHON) -m venv .venv
