@@ -3,12 +3,12 @@ PYTHON ?= python3
 BIN := .venv/bin
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: demo test lint browser bench arena clean
+.PHONY: demo test lint browser gl bench arena clean
 
 demo: .venv/demo
 	$(BIN)/platypoos demo --out out
 
-test: .venv/test lint browser
+test: .venv/test lint browser gl
 	$(BIN)/pytest -n 2
 
 # The report is tried in a real browser.
@@ -16,6 +16,12 @@ browser:
 	@command -v chromium > /dev/null || { apt-get update -qq; \
 	  apt-get install -y -qq chromium chromium-driver > /dev/null; } \
 	  || echo "Chromium could not be installed: the report is not tried in a browser"
+
+# Without a screen, MuJoCo draws its pictures with EGL.
+gl: .venv/test
+	@$(BIN)/python -c "import ctypes.util as u, sys; sys.exit(not u.find_library('EGL'))" \
+	  || { apt-get update -qq; apt-get install -y -qq libegl1 libgl1-mesa-dri > /dev/null; } \
+	  || echo "EGL could not be installed: MuJoCo's pictures are not compared"
 
 lint: .venv/test
 	$(BIN)/ruff format --check .
