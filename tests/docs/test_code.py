@@ -129,6 +129,10 @@ def test_the_readme_is_short():
     assert len(README.splitlines()) <= 120
 
 
+def test_no_placeholder_is_left():
+    assert not re.search(r"[A-Z]+_[A-Z]+|TODO|FIXME", README)
+
+
 def arena_rows() -> dict[str, list[str]]:
     """The rows of the tables of the arena's results, by planner."""
     text = (ROOT / "docs/results/arena.md").read_text(encoding="utf-8")
