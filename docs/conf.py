@@ -37,7 +37,7 @@ myst_heading_anchors = 3
 
 # Tutorials are run when the site is built. A cell that fails breaks the build.
 nb_execution_mode = "force"
-nb_execution_timeout = 120
+nb_execution_timeout = 900  # on a new machine, a cell may wait for the compiler
 nb_execution_in_temp = True
 nb_execution_raise_on_error = True
 nb_execution_show_tb = True
