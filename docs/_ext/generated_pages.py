@@ -8,6 +8,7 @@ import re
 from pathlib import Path
 from typing import Any
 
+import platypoos as pp
 from platypoos.cli.main import _parser
 from platypoos.planners import Planner, available
 
@@ -96,8 +97,17 @@ def escape_bars(_: Any, __: str, ___: str, ____: Any, _____: Any, lines: list[st
     lines[:] = [re.sub(r"(?<!`)\|(\w+)\|(?!`)", r"\\|\1\\|", line) for line in lines]
 
 
+def write_explanation(app: Any, exception: Exception | None) -> None:
+    """The page that a tutorial shows: it is what ``plan.explain`` writes."""
+    if exception is None and app.builder.format == "html":
+        battery = pp.problems.Battery(noise=5.0)
+        plan = pp.plan(battery, state=3, budget=1_000, discount=0.98, seed=0)
+        plan.explain(Path(app.outdir) / "why.html")
+
+
 def setup(app: Any) -> dict[str, bool]:
     """Called by Sphinx."""
     app.connect("builder-inited", write_pages)
+    app.connect("build-finished", write_explanation)
     app.connect("autodoc-process-docstring", escape_bars)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

@@ -49,7 +49,11 @@ class Links(HTMLParser):
         for name, value in attributes:
             if name == "id" and value:
                 self.anchors.add(value)
-            if name in {"href", "src"} and value and tag in {"a", "img", "link", "script"}:
+            if (
+                name in {"href", "src"}
+                and value
+                and tag in {"a", "iframe", "img", "link", "script"}
+            ):
                 self.targets.append(value)
 
 
