@@ -40,6 +40,12 @@ arena: .venv/test
 	$(BIN)/platypoos arena --quick --against docs/results/arena-baseline.csv \
 	  --page docs/results/arena.md --out out/gate
 
+# The site, in out/site/index.html. Tutorials are run; a warning is an error.
+.PHONY: docs
+docs: .venv/docs
+	$(BIN)/python -m sphinx --fail-on-warning --keep-going --quiet -b html docs out/site
+	@echo "open out/site/index.html"
+
 .venv/bin/python:
 	$(PYTHON) -m venv .venv
 
@@ -49,6 +55,10 @@ arena: .venv/test
 
 .venv/test: pyproject.toml | .venv/bin/python
 	$(BIN)/pip install --quiet --editable '.[test]'
+	touch $@
+
+.venv/docs: pyproject.toml | .venv/bin/python
+	$(BIN)/pip install --quiet --editable '.[docs]'
 	touch $@
 
 clean:

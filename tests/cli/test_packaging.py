@@ -21,12 +21,12 @@ def test_no_link_of_the_description_leads_nowhere():
     plain = for_an_index(README, None)
     assert not TO_FILES.search(plain)
     assert "![" not in plain
-    assert "the page (docs/simulators.md)" in plain
+    assert "the page (docs/paper.md)" in plain
     linked = for_an_index(README, "https://example.org/somebody/platypoos/")
     assert not TO_FILES.search(linked)
     base = "https://example.org/somebody/platypoos"
-    assert f"[the page]({base}/blob/main/docs/simulators.md)" in linked
-    assert f"]({base}/raw/main/docs/results/paper/figure.png)" in linked
+    assert f"[the page]({base}/blob/main/docs/paper.md)" in linked
+    assert f"]({base}/raw/main/docs/gallery/drone.gif)" in linked
 
 
 def test_links_of_the_readme_lead_to_files():

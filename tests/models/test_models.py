@@ -168,6 +168,13 @@ def test_fingerprints_tell_kernels_apart():
     assert fingerprint(make_kernel({"not": "hashable"})) is None
 
 
+def test_fingerprints_tell_modules_apart():
+    # Cached machine code imports the module it was compiled in, which may be gone later.
+    mine, moved = make_kernel(1.0), make_kernel(1.0)
+    moved.py_func.__module__ = "elsewhere"
+    assert fingerprint(mine) != fingerprint(moved)
+
+
 def test_kernels_that_look_alike_are_not_mixed_up():
     for prize, best in [(1.0, 1), (-1.0, 0), (2.0, 1), (-1.0, 0)]:
         model = pp.CompiledModel(make_kernel(prize), 2, np.zeros(1))

@@ -79,7 +79,8 @@ def fingerprint(function: Any) -> str | None:
     """Name a compiled function by all it depends on, or None if that cannot be told.
 
     The name covers the byte code, the constants, and whatever globals and closure cells the code
-    uses, recursively: two processes that define the same step agree on it.
+    uses, recursively: two processes that define the same step agree on it. It covers the module
+    too, because cached machine code imports it when it is loaded.
     """
     digest = hashlib.sha256()
     try:
@@ -97,6 +98,7 @@ def _absorb(digest: Any, value: Any, seen: set[int]) -> None:
             return
         seen.add(id(value))
         used = inspect.getclosurevars(value)
+        digest.update(str(value.__module__).encode())
         _absorb(digest, value.__code__, seen)
         for name, item in sorted({**used.globals, **used.nonlocals}.items()):
             digest.update(name.encode())
