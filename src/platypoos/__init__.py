@@ -7,6 +7,8 @@
 """
 
 from platypoos import planners, problems, theory
+from platypoos.advising.advise import advise
+from platypoos.advising.recommendation import Recommendation
 from platypoos.api import Agent, control, plan
 from platypoos.errors import (
     BudgetExceeded,
@@ -103,6 +105,7 @@ __all__ = [
     "PolynomialUCT",
     "Random",
     "RandomShooting",
+    "Recommendation",
     "RepeatedAction",
     "RewardError",
     "RolloutIW",
@@ -121,6 +124,7 @@ __all__ = [
     "Tree",
     "Uniform",
     "WorkerError",
+    "advise",
     "check_model",
     "check_simulator",
     "control",

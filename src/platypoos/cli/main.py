@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from platypoos.api import Agent, plan
+from platypoos.cli.advise import add_advise_command
 from platypoos.cli.experiments import add_commands
 from platypoos.cli.explain import add_explain_command
 from platypoos.cli.options import (
@@ -57,6 +58,7 @@ examples:
   platypoos planners                                 all planners and what they need
   platypoos explain --out why.html                   a page that says why
   platypoos check Hopper-v5                          is this simulator safe to plan with?
+  platypoos advise MountainCar-v0                    how to plan with this simulator
   platypoos play CartPole-v1 --repeat 4 --budget 3000 --discount 0.9 --save cartpole.gif
   platypoos theory garnet --discount 0.9 --noise 0.5  how hard it is, and what is promised
 """
@@ -137,6 +139,7 @@ def _parser() -> argparse.ArgumentParser:
 
     add_explain_command(commands)
     add_simulator_commands(commands)
+    add_advise_command(commands)
     add_commands(commands)
     add_theory_command(commands)
     demo = commands.add_parser(

@@ -60,7 +60,7 @@ def add_simulator_commands(commands: Any) -> None:
         epilog=CHECK_EXAMPLES,
         formatter_class=raw,
     )
-    _add_environment(one)
+    add_environment(one)
     one.add_argument("--trajectories", type=whole, default=5, help="(%(default)s)")
     one.add_argument("--steps", type=whole, default=20, help="of each (%(default)s)")
     one.add_argument("--seed", type=int, default=0, help="(%(default)s)")
@@ -75,7 +75,7 @@ def add_simulator_commands(commands: Any) -> None:
         epilog=PLAY_EXAMPLES,
         formatter_class=raw,
     )
-    _add_environment(two)
+    add_environment(two)
     add_planner_options(two)
     two.add_argument("--steps", type=whole, default=200, help="decisions to take (%(default)s)")
     two.add_argument(
@@ -96,7 +96,8 @@ def add_simulator_commands(commands: Any) -> None:
     two.set_defaults(run=_play)
 
 
-def _add_environment(command: argparse.ArgumentParser) -> None:
+def add_environment(command: argparse.ArgumentParser) -> None:
+    """Which environment, and how it is made a model."""
     command.add_argument("env", metavar="ENV", help="its id, such as CartPole-v1")
     add_environment_options(command)
 

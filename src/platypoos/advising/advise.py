@@ -1,0 +1,263 @@
+"""Advice for a model that nobody has planned with yet."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from platypoos.advising.lines import runs_in_batches, write_code, write_command
+from platypoos.advising.measure import (
+    LEAST_CALLS,
+    Ends,
+    Noise,
+    count_meetings,
+    find_ends,
+    find_repeat,
+    rewards_are_silent,
+    take_again,
+    take_walks,
+)
+from platypoos.advising.probe import Probe, Walk, ticking
+from platypoos.advising.recommendation import Recommendation, Statement
+from platypoos.api import DEFAULT_DISCOUNT
+from platypoos.checks import check_count, check_number
+from platypoos.errors import InvalidArgument
+from platypoos.ledger.streams import Seed, make_generator
+from platypoos.models.base import Access
+from platypoos.models.gymnasium.model import GymnasiumModel
+from platypoos.models.wrappers import WrappedModel
+from platypoos.search.base import initial_state
+
+CALLS = 500
+"""The most calls of the model, unless another number is given."""
+SECONDS = 0.1
+"""Time for one decision, unless another one is given."""
+OWN_WORK = 5e-6
+"""Seconds of the planner's own work for one call of a Python model, at about 1,000 calls."""
+MEETS = 0.1
+"""States meet if a larger share of random steps leads to known ones."""
+SOON = 10
+"""Random actions that end an episode within as many steps do so soon."""
+
+
+def advise(
+    model: Any,
+    *,
+    seconds: float = SECONDS,
+    calls: int = CALLS,
+    seed: Seed = 0,
+    quiet: bool = False,
+) -> Recommendation:
+    """Find out with a few hundred calls of ``model`` how to plan with it.
+
+    It tells what a call costs, whether states meet, whether there is noise, how soon episodes end
+    and whether rewards say where to go; and advises how long an action should last (``repeat``), a
+    discount, a budget and a planner. Print it: the lines to copy are at its end.
+
+    Args:
+        model: any model. An environment that a ``GymnasiumModel`` was made around is put back
+            where it was, unless its states are replayed.
+        seconds: the time that one decision may take, for the budget.
+        calls: the most calls of the model to make, at least 10. A model in which actions need not
+            be repeated takes less than half of them.
+        seed: the same seed, the same advice, apart from what depends on time: cost and budget.
+        quiet: show no progress. It is shown from the second second on.
+
+    Ctrl-C gives advice from the calls that were made.
+
+    >>> import platypoos as pp
+    >>> advice = pp.advise(pp.problems.SwitchChain(noise=1.0))
+    >>> advice.repeat, advice.discount, advice.planner, advice.met > 0
+    (1, 0.95, 'Platypus', True)
+    """
+    initial_state(model)  # is it a model at all?
+    check_number("seconds", seconds, above=0.0)
+    if check_count("calls", calls) < LEAST_CALLS:
+        raise InvalidArgument(f"calls must be at least {LEAST_CALLS}, got {calls}")
+    with ticking(calls, quiet=quiet) as tick:
+        probe = Probe(model, int(calls), make_generator(seed), tick)
+        with probe.watching():
+            walks = take_walks(probe)
+            if not walks:
+                raise KeyboardInterrupt
+            noise, again = take_again(probe, walks)
+            silent, ends = rewards_are_silent(walks), find_ends(walks)
+            steps = sum(len(walk.seen) for walk in walks)
+            met = count_meetings(probe, walks)
+            why = _why_single(probe, noise, ends, silent=silent, meets=met > MEETS * steps)
+            factor = 1
+            if not why:
+                factor, why = _measure_repeat(probe, walks)
+    base = model.repeat if isinstance(model, GymnasiumModel) else 1
+    timed = again if len(again) >= LEAST_CALLS else probe.seconds
+    cost = float(np.median(timed))
+    discount, because = _choose_discount(model)
+    access = Access.RESET if noise.states else probe.access
+    budget = _round_down(seconds / (cost * factor + OWN_WORK), probe.num_actions)
+    batches = runs_in_batches(model) and factor == 1
+    limits: dict[str, Any] = {"deadline": float(seconds)} if batches else {"budget": budget}
+    statements = (
+        Statement("a call", _time(cost), f"the median of {len(timed)} calls"),
+        _about_states(probe, met, steps),
+        *_about_noise(noise, access, probe.access),
+        _about_ends(ends, steps),
+        _about_rewards(silent=silent, noisy=noise.rewards > 0),
+        Statement("repeat", str(base * factor), why),
+        Statement("discount", f"{discount:g}", because),
+        _about_budget(budget, seconds, cost * factor + OWN_WORK, batches=batches),
+        _about_planner(access),
+    )
+    return Recommendation(
+        name=str(getattr(model, "name", type(model).__name__)),
+        num_actions=probe.num_actions,
+        calls=probe.calls,
+        interrupted=probe.interrupted,
+        call_us=1e6 * cost,
+        walk_steps=steps,
+        told_apart=probe.key is not None,
+        met=met,
+        tried_again=noise.tried,
+        other_rewards=noise.rewards,
+        other_states=noise.states,
+        walks=ends.walks,
+        walks_ended=ends.ended,
+        earliest_end=ends.earliest,
+        typical_end=ends.typical,
+        silent=silent,
+        access=access,
+        repeat=base * factor,
+        discount=discount,
+        budget=budget,
+        seconds=float(seconds),
+        planner="Platypus",
+        statements=statements,
+        code=write_code(model, base * factor, factor, discount, limits, access),
+        command=write_command(model, base * factor, factor, discount, budget),
+    )
+
+
+def _why_single(probe: Probe, noise: Noise, ends: Ends, *, silent: bool, meets: bool) -> str:
+    """Why an action should last one call only; empty if nothing speaks for it."""
+    if probe.num_actions == 1:
+        return "there is one action only"
+    if not probe.has_vectors:
+        return "states are no vectors of floats, so there is no time step to be too small"
+    if meets:
+        return "states meet, so the planner gets around by itself"
+    if noise.rewards:
+        return "rewards have noise, so it cannot be told whether they say where to go"
+    if not silent:
+        return "rewards say where to go, and the planner follows them in small steps"
+    if ends.ended:
+        return "random actions end episodes, and longer ones would end them earlier"
+    if isinstance(probe.model, WrappedModel) and hasattr(probe.model, "discount"):
+        return "the model is made for one discount, which another repeat would change"
+    return ""
+
+
+def _measure_repeat(probe: Probe, walks: list[Walk]) -> tuple[int, str]:
+    """How many calls an action should last, and why."""
+    found = find_repeat(probe, walks)
+    if found == 1:
+        return 1, "no longer action was seen to be safe, and to make more of a difference"
+    return found, (
+        f"rewards say nothing, and over {found} calls the difference between two actions keeps "
+        "growing"
+    )
+
+
+def _choose_discount(model: Any) -> tuple[float, str]:
+    """The discount of one decision, and why."""
+    made_for = getattr(model, "discount", None) if isinstance(model, WrappedModel) else None
+    if made_for is not None:
+        return float(made_for), "the model's rewards are made for it"
+    return DEFAULT_DISCOUNT, "of each decision: what comes after 20 decisions counts for little"
+
+
+def _about_states(probe: Probe, met: int, steps: int) -> Statement:
+    if probe.key is None:
+        why = (
+            "states have no key; sequences that meet share nothing unless the model has key(state)"
+        )
+        if probe.has_vectors:
+            why = "states are numbers without a key; they would hardly ever be the same"
+        return Statement("states", "not told apart", why)
+    if not met:
+        return Statement("states", "never meet", f"no state in {steps} random steps was known")
+    share = f"{met} of {steps} random steps led to a known state"
+    return Statement("states", "meet", f"{share}; sequences that meet share their samples")
+
+
+def _about_noise(noise: Noise, access: Access, declared: Access) -> list[Statement]:
+    tries = f"{noise.tried} steps taken again"
+    alike = noise.tried - noise.states
+    said = "yes" if noise.rewards else "none seen" if alike else "unknown"
+    rows = [
+        Statement(
+            "noise", said, f"{noise.rewards} of {alike} steps to the same state had another reward"
+        ),
+        Statement(
+            "dynamics",
+            "random" if noise.states else "deterministic",
+            f"{noise.states} of {tries} led to another state",
+        ),
+    ]
+    why = "any state can be queried again"
+    if noise.states:
+        why = "the dynamics are random: plan with walks from the root only"
+    elif declared is Access.RESET:
+        why = "the model says that its states cannot be restored"
+    return [*rows, Statement("access", access.name, why)]
+
+
+def _about_ends(ends: Ends, steps: int) -> Statement:
+    if not ends.ended:
+        return Statement("ends", "none seen", f"{steps} random steps ended no episode")
+    typical = (
+        f"{ends.ended} of {ends.walks} random walks ended, after {ends.earliest} steps or more"
+    )
+    soon = "soon" if ends.typical <= SOON else "yes"
+    return Statement("ends", soon, f"{typical}, half of them within {ends.typical}")
+
+
+def _about_rewards(*, silent: bool, noisy: bool) -> Statement:
+    if noisy:
+        return Statement("rewards", "noisy", "a few samples cannot tell what they depend on")
+    if silent:
+        return Statement(
+            "rewards", "silent", "each action had the same one wherever it was taken, ends aside"
+        )
+    return Statement("rewards", "tell", "they depend on the state")
+
+
+def _about_budget(budget: int, seconds: float, each: float, *, batches: bool) -> Statement:
+    if batches:
+        why = f"at least, in {seconds:g} s: the model runs in batches, so give a deadline instead"
+        return Statement("budget", f"{budget:,}", why)
+    why = f"calls in {seconds:g} s, each {_time(each)} with the planner's own work"
+    if budget * each > seconds:
+        why = f"one call of {_time(each)} for each action is the least; {seconds:g} s are too short"
+    return Statement("budget", f"{budget:,}", why)
+
+
+def _about_planner(access: Access) -> Statement:
+    why = "the best one over the problems of the arena; it needs to know nothing"
+    if access is Access.RESET:
+        why += "; with random dynamics PlaTyPOOS may need fewer calls"
+    return Statement("planner", "Platypus", why)
+
+
+def _time(seconds: float) -> str:
+    """A time in a unit that fits."""
+    for unit, size in (("s", 1.0), ("ms", 1e-3)):
+        if seconds >= size:
+            return f"{seconds / size:.3g} {unit}"
+    return f"{seconds * 1e6:.3g} µs"
+
+
+def _round_down(number: float, least: int) -> int:
+    """Two digits are enough for a budget; never less than ``least``."""
+    whole = int(number)
+    size = int(10 ** max(0, len(str(whole)) - 2))
+    return max(whole // size * size, least)

@@ -1,0 +1,69 @@
+"""The command advise."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from typing import Any
+
+from platypoos.advising.advise import CALLS, SECONDS, advise
+from platypoos.cli.options import as_settings, whole
+from platypoos.cli.play import add_environment
+from platypoos.models.gymnasium.model import GymnasiumModel
+
+EXAMPLES = """\
+examples:
+  platypoos advise MountainCar-v0
+  platypoos advise Pendulum-v1 --actions 5 --seconds 0.05
+  platypoos advise FrozenLake-v1 --option is_slippery=false --json
+  platypoos advise highway-fast-v0 --seconds 1 --calls 100     a slow one: fewer calls
+"""
+
+
+def add_advise_command(commands: Any) -> None:
+    """Add the command to the command line."""
+    one = commands.add_parser(
+        "advise",
+        help="how to plan with a Gymnasium environment: repeat, discount, budget",
+        description="Find out with a few hundred calls of a Gymnasium environment what a call "
+        "costs, whether states meet, noise and ends; and advise how many steps an action should "
+        "last, a discount, a budget and a planner. Ctrl-C gives advice from the calls made.",
+        epilog=EXAMPLES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    add_environment(one)
+    one.add_argument("--actions", type=whole, help="values of each coordinate of a continuous box")
+    one.add_argument(
+        "--seconds",
+        type=float,
+        default=SECONDS,
+        help="time for one decision, for the budget (%(default)s)",
+    )
+    one.add_argument(
+        "--calls", type=whole, default=CALLS, help="the most calls to make (%(default)s)"
+    )
+    one.add_argument("--seed", type=int, default=0, help="same seed, same advice (%(default)s)")
+    one.add_argument("--json", action="store_true", help="print JSON instead of a table")
+    one.add_argument("--quiet", action="store_true", help="no progress")
+    one.set_defaults(run=_advise)
+
+
+def _advise(args: argparse.Namespace) -> int:
+    model = GymnasiumModel(
+        args.env,
+        seed=args.seed,
+        actions=args.actions,
+        repeat=args.repeat,
+        method=args.method,
+        lives=args.lives,
+        resolution=args.resolution,
+        **as_settings(args.option, "--option"),
+    )
+    found = advise(model, seconds=args.seconds, calls=args.calls, seed=args.seed, quiet=args.quiet)
+    if args.json:
+        print(json.dumps(found.as_dict()))
+    else:
+        print(found)
+        if found.command:
+            print(f"\n{found.command}")
+    return 130 if found.interrupted else 0
