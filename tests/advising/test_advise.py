@@ -183,23 +183,16 @@ def test_holding_actions_must_not_end_episodes():
     assert advice.repeat <= 2
 
 
-def test_the_model_with_a_repeat_can_be_copied():
-    model = inertia(0.05)
-    advice = pp.advise(model)
-    names = {"model": model}
-    exec("\n".join(advice.code[:-1]), names)
-    assert isinstance(names["model"], pp.RepeatedAction)
-    assert names["model"].repeat == advice.repeat
-    assert names["model"].discount == pytest.approx(advice.discount, abs=1e-4)
-    names["pp"].control = lambda *_, **settings: settings
-    try:
-        exec(advice.code[-1], names)
-    finally:
-        names["pp"].control = control
-    assert names["episode"]["budget"] == advice.budget
-
-
-control = pp.control
+def test_the_lines_can_be_copied(monkeypatch):
+    monkeypatch.setattr(pp, "control", lambda model, **settings: (model, settings))
+    names = {"model": inertia(0.05)}
+    advice = pp.advise(names["model"])
+    exec("\n".join(advice.code), names)  # noqa: S102  lines that were just written
+    model, settings = names["episode"]
+    assert isinstance(model, pp.RepeatedAction)
+    assert model.repeat == advice.repeat > 1
+    assert model.discount == pytest.approx(advice.discount, abs=1e-4)
+    assert settings == {"budget": advice.budget, "steps": 100, "seed": 0}
 
 
 @pytest.mark.parametrize(

@@ -7,18 +7,8 @@ from typing import Any
 import numpy as np
 
 from platypoos.advising.lines import runs_in_batches, write_code, write_command
-from platypoos.advising.measure import (
-    LEAST_CALLS,
-    Ends,
-    Noise,
-    count_meetings,
-    find_ends,
-    find_repeat,
-    rewards_are_silent,
-    take_again,
-    take_walks,
-)
-from platypoos.advising.probe import Probe, Walk, ticking
+from platypoos.advising.measure import LEAST_CALLS, Ends, Findings, Noise, find_repeat, look_at
+from platypoos.advising.probe import Probe, ticking
 from platypoos.advising.recommendation import Recommendation, Statement
 from platypoos.api import DEFAULT_DISCOUNT
 from platypoos.checks import check_count, check_number
@@ -72,40 +62,39 @@ def advise(
     (1, 0.95, 'Platypus', True)
     """
     initial_state(model)  # is it a model at all?
-    check_number("seconds", seconds, above=0.0)
+    seconds = check_number("seconds", seconds, above=0.0)
     if check_count("calls", calls) < LEAST_CALLS:
         raise InvalidArgument(f"calls must be at least {LEAST_CALLS}, got {calls}")
     with ticking(calls, quiet=quiet) as tick:
         probe = Probe(model, int(calls), make_generator(seed), tick)
         with probe.watching():
-            walks = take_walks(probe)
-            if not walks:
-                raise KeyboardInterrupt
-            noise, again = take_again(probe, walks)
-            silent, ends = rewards_are_silent(walks), find_ends(walks)
-            steps = sum(len(walk.seen) for walk in walks)
-            met = count_meetings(probe, walks)
-            why = _why_single(probe, noise, ends, silent=silent, meets=met > MEETS * steps)
-            factor = 1
-            if not why:
-                factor, why = _measure_repeat(probe, walks)
-    base = model.repeat if isinstance(model, GymnasiumModel) else 1
-    timed = again if len(again) >= LEAST_CALLS else probe.seconds
-    cost = float(np.median(timed))
+            found = look_at(probe)
+            factor, why = _choose_repeat(probe, found)
+    return _recommend(probe, found, seconds, factor, why)
+
+
+def _recommend(
+    probe: Probe, found: Findings, seconds: float, factor: int, why: str
+) -> Recommendation:
+    """Put into words what was found; ``factor`` calls are what one action should last."""
+    model, noise, ends = probe.model, found.noise, found.ends
+    repeat = factor * (model.repeat if isinstance(model, GymnasiumModel) else 1)
+    cost = float(np.median(found.timed))
+    each = cost * factor + OWN_WORK
     discount, because = _choose_discount(model)
     access = Access.RESET if noise.states else probe.access
-    budget = _round_down(seconds / (cost * factor + OWN_WORK), probe.num_actions)
+    budget = _round_down(seconds / each, probe.num_actions)
     batches = runs_in_batches(model) and factor == 1
-    limits: dict[str, Any] = {"deadline": float(seconds)} if batches else {"budget": budget}
+    limits: dict[str, Any] = {"deadline": seconds} if batches else {"budget": budget}
     statements = (
-        Statement("a call", _time(cost), f"the median of {len(timed)} calls"),
-        _about_states(probe, met, steps),
+        Statement("a call", _time(cost), f"the median of {len(found.timed)} calls"),
+        _about_states(probe, found.met, found.steps),
         *_about_noise(noise, access, probe.access),
-        _about_ends(ends, steps),
-        _about_rewards(silent=silent, noisy=noise.rewards > 0),
-        Statement("repeat", str(base * factor), why),
+        _about_ends(ends, found.steps),
+        _about_rewards(silent=found.silent, noisy=noise.rewards > 0),
+        Statement("repeat", str(repeat), why),
         Statement("discount", f"{discount:g}", because),
-        _about_budget(budget, seconds, cost * factor + OWN_WORK, batches=batches),
+        _about_budget(budget, seconds, each, batches=batches),
         _about_planner(access),
     )
     return Recommendation(
@@ -114,9 +103,9 @@ def advise(
         calls=probe.calls,
         interrupted=probe.interrupted,
         call_us=1e6 * cost,
-        walk_steps=steps,
+        walk_steps=found.steps,
         told_apart=probe.key is not None,
-        met=met,
+        met=found.met,
         tried_again=noise.tried,
         other_rewards=noise.rewards,
         other_states=noise.states,
@@ -124,45 +113,43 @@ def advise(
         walks_ended=ends.ended,
         earliest_end=ends.earliest,
         typical_end=ends.typical,
-        silent=silent,
+        silent=found.silent,
         access=access,
-        repeat=base * factor,
+        repeat=repeat,
         discount=discount,
         budget=budget,
-        seconds=float(seconds),
+        seconds=seconds,
         planner="Platypus",
         statements=statements,
-        code=write_code(model, base * factor, factor, discount, limits, access),
-        command=write_command(model, base * factor, factor, discount, budget),
+        code=write_code(model, repeat, factor, discount, limits, access),
+        command=write_command(model, repeat, factor, discount, budget),
     )
 
 
-def _why_single(probe: Probe, noise: Noise, ends: Ends, *, silent: bool, meets: bool) -> str:
-    """Why an action should last one call only; empty if nothing speaks for it."""
-    if probe.num_actions == 1:
-        return "there is one action only"
-    if not probe.has_vectors:
-        return "states are no vectors of floats, so there is no time step to be too small"
-    if meets:
-        return "states meet, so the planner gets around by itself"
-    if noise.rewards:
-        return "rewards have noise, so it cannot be told whether they say where to go"
-    if not silent:
-        return "rewards say where to go, and the planner follows them in small steps"
-    if ends.ended:
-        return "random actions end episodes, and longer ones would end them earlier"
-    if isinstance(probe.model, WrappedModel) and hasattr(probe.model, "discount"):
-        return "the model is made for one discount, which another repeat would change"
-    return ""
-
-
-def _measure_repeat(probe: Probe, walks: list[Walk]) -> tuple[int, str]:
+def _choose_repeat(probe: Probe, found: Findings) -> tuple[int, str]:
     """How many calls an action should last, and why."""
-    found = find_repeat(probe, walks)
-    if found == 1:
+    single = ""
+    if probe.num_actions == 1:
+        single = "there is one action only"
+    elif not probe.has_vectors:
+        single = "states are no vectors of floats, so there is no time step to be too small"
+    elif found.met > MEETS * found.steps:
+        single = "states meet, so the planner gets around by itself"
+    elif found.noise.rewards:
+        single = "rewards have noise, so it cannot be told whether they say where to go"
+    elif not found.silent:
+        single = "rewards say where to go, and the planner follows them in small steps"
+    elif found.ends.ended:
+        single = "random actions end episodes, and longer ones would end them earlier"
+    elif isinstance(probe.model, WrappedModel) and hasattr(probe.model, "discount"):
+        single = "the model is made for one discount, which another repeat would change"
+    if single:
+        return 1, single
+    repeat = find_repeat(probe, found.walks)
+    if repeat == 1:
         return 1, "no longer action was seen to be safe, and to make more of a difference"
-    return found, (
-        f"rewards say nothing, and over {found} calls the difference between two actions keeps "
+    return repeat, (
+        f"rewards say nothing, and over {repeat} calls the difference between two actions keeps "
         "growing"
     )
 
@@ -172,7 +159,7 @@ def _choose_discount(model: Any) -> tuple[float, str]:
     made_for = getattr(model, "discount", None) if isinstance(model, WrappedModel) else None
     if made_for is not None:
         return float(made_for), "the model's rewards are made for it"
-    return DEFAULT_DISCOUNT, "of each decision: what comes after 20 decisions counts for little"
+    return DEFAULT_DISCOUNT, "of each decision: a reward 20 decisions later counts for a third"
 
 
 def _about_states(probe: Probe, met: int, steps: int) -> Statement:

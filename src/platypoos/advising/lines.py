@@ -84,8 +84,7 @@ def decisions(model: Any, factor: int) -> int:
         limit = getattr(spec, "max_episode_steps", None)
     if limit is None:
         return USUAL_STEPS
-    calls: int = factor * model.repeat
-    return max(1, math.ceil(limit / calls))
+    return max(1, math.ceil(int(limit) / (factor * int(model.repeat))))
 
 
 def _made(model: GymnasiumModel, repeat: int) -> str:

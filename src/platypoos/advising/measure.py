@@ -50,6 +50,40 @@ class Ends:
     """Steps to the median end; 0 if there was none."""
 
 
+@dataclass(frozen=True)
+class Findings:
+    """What the first calls tell of a model."""
+
+    walks: list[Walk]
+    steps: int
+    """Steps of all walks."""
+    met: int
+    """Steps that led to a state that was seen before."""
+    noise: Noise
+    ends: Ends
+    silent: bool
+    """Each action had the same reward wherever it was taken, ends aside."""
+    timed: list[float]
+    """Seconds of calls; of such that go back to a known state, as those of planners, if any."""
+
+
+def look_at(probe: Probe) -> Findings:
+    """Walk around at random, and take some of the steps again."""
+    walks = take_walks(probe)
+    if not walks:
+        raise KeyboardInterrupt
+    noise, again = take_again(probe, walks)
+    return Findings(
+        walks=walks,
+        steps=sum(len(walk.seen) for walk in walks),
+        met=count_meetings(probe, walks),
+        noise=noise,
+        ends=find_ends(walks),
+        silent=rewards_are_silent(walks),
+        timed=again if len(again) >= LEAST_CALLS else probe.seconds,
+    )
+
+
 def take_walks(probe: Probe) -> list[Walk]:
     """Random walks from the initial state; at most a third of the calls."""
     walks, until = [], max(LEAST_CALLS, probe.limit // 3)

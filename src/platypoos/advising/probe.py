@@ -193,14 +193,10 @@ class Probe:
 
 
 def _observes_floats(model: Any) -> bool:
-    space = getattr(model.env, "observation_space", None) if _is_gymnasium(model) else None
-    dtype = getattr(space, "dtype", None)
-    shape = getattr(space, "shape", None)
-    return dtype is not None and dtype.kind == "f" and bool(shape)
-
-
-def _is_gymnasium(model: Any) -> bool:
-    return isinstance(model, GymnasiumModel)
+    if not isinstance(model, GymnasiumModel):
+        return False
+    space = model.env.observation_space
+    return bool(space.shape) and np.dtype(space.dtype).kind == "f"
 
 
 def _as_vector(value: Any) -> Vector | None:
