@@ -162,7 +162,9 @@ def test_smaller_time_steps_take_longer_repeats():
 
 def test_where_actions_need_not_be_repeated():
     assert pp.advise(inertia(0.02, tells=True)).repeat == 1  # rewards say where to go
-    assert pp.advise(pp.NoisyReward(inertia(0.02), 1.0)).repeat == 1
+    noisy = pp.advise(pp.NoisyReward(inertia(0.02), 1.0))
+    assert noisy.repeat == 1
+    assert "rewards have noise" in str(noisy)
     assert pp.advise(pp.problems.Maze(size=6)).repeat == 1  # no vectors of floats
     assert pp.advise(pp.problems.CartPole()).repeat == 1  # it would end earlier
     half = pp.FunctionModel(lambda x, a, rng: ((x + a / 2) % 2, 0.0, False), 2, 0.0)
@@ -170,7 +172,34 @@ def test_where_actions_need_not_be_repeated():
     assert pp.advise(pp.RepeatedAction(inertia(0.02), 2, 0.9)).repeat == 1  # made for a discount
 
 
-def test_holding_actions_must_not_end_episodes():
+def ending(place, reward):
+    """Inertia that ends where the number is ``place`` away from 0."""
+
+    def step(x, action, rng):
+        x = x + 0.02 * (2.0 * action - 1.0 - x)
+        return x, reward if abs(x) > place else 0.0, abs(x) > place
+
+    return pp.FunctionModel(step, 2, 0.0)
+
+
+def test_ends_that_random_actions_find_need_no_repeat():
+    found, missed = pp.advise(ending(0.1, 1.0)), pp.advise(ending(0.9, 1.0))
+    assert found.walks_ended > 0
+    assert missed.walks_ended == 0
+    assert (found.repeat, missed.repeat) == (1, 16)
+
+
+def test_walks_with_longer_actions_must_not_end_badly():
+    # Held for 16 steps no action gets there from the start, but two of them in a row do.
+    good, bad = (pp.advise(ending(0.3, reward), calls=800) for reward in (1.0, -1.0))
+    assert good.walks_ended == bad.walks_ended == 0
+    assert good.silent
+    assert bad.silent
+    assert good.repeat == 16
+    assert bad.repeat < 16
+
+
+def test_actions_that_end_episodes_when_held():
     def step(state, action, rng):
         x, last, times = state
         times = times + 1.0 if action == last else 1.0
@@ -247,6 +276,27 @@ def test_an_environment_under_way_is_left_where_it_is():
     assert advice.repeat > 1
     assert tuple(env.unwrapped.state) == before
     assert "pp.GymnasiumModel(env, repeat=" in advice.code[2]
+
+
+def test_observations_tell_how_long_actions_should_last():
+    import gymnasium
+
+    class Inertia(gymnasium.Env):
+        action_space = gymnasium.spaces.Discrete(2)
+        observation_space = gymnasium.spaces.Box(-1.0, 1.0, (1,))
+
+        def reset(self, *, seed=None, options=None):
+            super().reset(seed=seed)
+            self.x = 0.123
+            return np.array([self.x], np.float32), {}
+
+        def step(self, action):
+            self.x += 0.12 * (2.0 * action - 1.0 - self.x)
+            return np.array([self.x], np.float32), 0.0, False, False, {}
+
+    model = pp.GymnasiumModel(Inertia)
+    assert model.method == "deepcopy"
+    assert pp.advise(model).repeat == 8
 
 
 @pytest.mark.filterwarnings("ignore")
