@@ -69,7 +69,7 @@ MODELS = {
     "reset": fickle,
     "inertia": lambda: inertia(0.05),
     "ends": lambda: lasting(3),
-    "compiled": lambda: pp.problems.MountainCar().compiled(),
+    "compiled": lambda: pp.problems.SwitchChain().compiled(),
 }
 
 
@@ -326,6 +326,13 @@ def test_as_data_and_in_notebooks():
     assert "&lt;ring&gt;" in shown
     assert "<ring>" not in shown
     assert shown.count("<tr>") == len(advice.statements)
+
+
+def test_vectors_may_change_their_length():
+    def step(state, action, rng):
+        return (*state[-7:], state[-1] + 0.01 * action), 0.0, False
+
+    assert pp.advise(pp.FunctionModel(step, 2, (0.5,))).repeat >= 1
 
 
 @pytest.mark.parametrize(

@@ -81,6 +81,7 @@ class Probe:
         self._on_call = on_call
         self._advisor = Advisor(model, self.num_actions)
         self._observation: Any = None
+        self._size = 0
         self._look = self._find_look()
 
     @property
@@ -106,8 +107,15 @@ class Probe:
         except KeyboardInterrupt as error:
             self.interrupted = True
             raise Spent from error
-        vector = None if self._look is None else _as_vector(self._look(after))
-        return Seen(after, reward, terminated, vector)
+        return Seen(after, reward, terminated, self._see(after))
+
+    def _see(self, state: Any) -> Vector | None:
+        """A state as a vector; None if it is none, or not as long as the others."""
+        vector = None if self._look is None else _as_vector(self._look(state))
+        if vector is None:
+            return None
+        self._size = self._size or len(vector)
+        return vector if len(vector) == self._size else None
 
     def action(self, state: Any, unlike: int | None = None) -> int:
         """A random legal action; another one than ``unlike``, if there is one."""
