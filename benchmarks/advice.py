@@ -71,27 +71,28 @@ JUDGED: list[Row] = [
 def play(make: Make, steps: int, seed: int, repeat: int = 1, access: Any = None) -> float:
     """The total of the rewards; models are made as the advice says."""
     model = make(seed)
-    decisions = -(-steps // repeat)
-    if repeat > 1 and not isinstance(model, pp.GymnasiumModel):
+    discounted = repeat > 1 and not isinstance(model, pp.GymnasiumModel)
+    if discounted:
         model = pp.RepeatedAction(model, repeat, DISCOUNT ** (1 / repeat))
-        return act_in_steps(model, decisions, seed)
-    if repeat > 1:
+    elif repeat > 1:
         model = make(seed, repeat=repeat)
     episode = pp.control(
-        model, budget=BUDGET, steps=decisions, discount=DISCOUNT, seed=seed, access=access
+        model,
+        budget=BUDGET,
+        steps=-(-steps // repeat),
+        discount=None if discounted else DISCOUNT,
+        seed=seed,
+        access=access,
     )
-    return float(sum(episode.rewards))
+    return single_steps(model, episode) if discounted else float(sum(episode.rewards))
 
 
-def act_in_steps(model: Any, decisions: int, seed: int) -> float:
-    """Plan with the repeated action, and add up the rewards of its steps without a discount."""
-    acting, planning = np.random.default_rng(seed).spawn(2)
-    agent = pp.Agent(model, budget=BUDGET, discount=model.discount, seed=planning)
-    state, total, ended = model.initial_state, 0.0, False
-    for _ in range(decisions):
-        action = agent.act(state).action
+def single_steps(model: Any, episode: pp.Episode) -> float:
+    """The rewards of all steps without a discount; the dynamics are deterministic."""
+    state, total, rng = model.initial_state, 0.0, np.random.default_rng(0)
+    for action in episode.actions:
         for _ in range(model.repeat):
-            state, reward, ended = model.model.step(state, action, acting)
+            state, reward, ended = model.model.step(state, action, rng)
             total += float(reward)
             if ended:
                 return total

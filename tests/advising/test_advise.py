@@ -245,6 +245,11 @@ def test_the_lines_can_be_copied(monkeypatch):
             'pp.GymnasiumModel("Pendulum-v1", actions=2)',
         ),
         (
+            "HalfCheetah-v5",
+            {"actions": "sparse"},
+            'pp.GymnasiumModel("HalfCheetah-v5", actions="sparse")',
+        ),
+        (
             "Pendulum-v1",
             {"actions": [np.array([-1.0], np.float32), np.array([2.0], np.float32)]},
             'pp.GymnasiumModel("Pendulum-v1", actions=actions)',

@@ -10,7 +10,7 @@ from platypoos.errors import InvalidArgument
 from platypoos.models.array import ArrayModel
 from platypoos.models.base import Access
 from platypoos.models.compiled import CompiledModel
-from platypoos.models.gymnasium.actions import list_actions
+from platypoos.models.gymnasium.actions import SPARSE, list_actions
 from platypoos.models.gymnasium.making import gymnasium_package
 from platypoos.models.gymnasium.model import ATARI_LIVES, GymnasiumModel
 from platypoos.models.gymnasium.registry import is_atari
@@ -56,20 +56,20 @@ def write_command(model: Any, repeat: int, factor: int, discount: float, budget:
     if not isinstance(model, GymnasiumModel):
         return ""
     env, options = _recipe(model)
-    count = _action_count(model)
+    given = _given_actions(model)
     named = (model.ends, model._key, model._features)  # noqa: SLF001
     plain = all(isinstance(value, str | int | float) for value in options.values())
-    if not isinstance(env, str) or count == 0 or any(named) or not plain:
+    if not isinstance(env, str) or given == "" or any(named) or not plain:
         return ""
     words = [f"platypoos play {env}"]
     words += [f"--option {key}={value}" for key, value in options.items()]
-    words += [] if count is None else [f"--actions {count}"]
+    words += [] if given is None else [f"--actions {given}"]
     words += [f"--repeat {repeat}"] if repeat > 1 else []
     words += [f"--method {model.method}"] if model.forced else []
     words += [f"--lives {model.lives}"] if model.lives != _usual_lives(model) else []
     if model.resolution is not None:
-        given = model.resolution
-        widths = [given] if isinstance(given, int | float) else list(given)
+        cells = model.resolution
+        widths = [cells] if isinstance(cells, int | float) else list(cells)
         words.append(f"--resolution {','.join(f'{width:g}' for width in widths)}")
     words += [f"--budget {budget} --discount {discount:g} --steps {decisions(model, factor)}"]
     return " ".join(words)
@@ -91,9 +91,10 @@ def _made(model: GymnasiumModel, repeat: int) -> str:
     """The expression that makes this model with another repeat."""
     env, options = _recipe(model)
     settings = [f'"{env}"' if isinstance(env, str) else "env"]
-    count = _action_count(model)
+    given = _given_actions(model)
     settings += [f"seed={model.seed}"] if model.seed else []
-    settings += [] if count is None else [f"actions={count or 'actions'}"]
+    if given is not None:
+        settings.append(f"actions={_number(given) if given else 'actions'}")
     settings += [f"repeat={repeat}"] if repeat > 1 else []
     settings += [f'method="{model.method}"'] if model.forced else []
     settings += [f'lives="{model.lives}"'] if model.lives != _usual_lives(model) else []
@@ -112,21 +113,19 @@ def _usual_lives(model: GymnasiumModel) -> str:
     return ATARI_LIVES if is_atari(model.keeper.core) else "ignore"
 
 
-def _action_count(model: GymnasiumModel) -> int | None:
-    """``actions=`` as it was given: None if left out, 0 if it was a list."""
-    try:
-        if same(list_actions(model.env, None), model.actions):
-            return None
-    except InvalidArgument:
-        pass
+def _given_actions(model: GymnasiumModel) -> int | str | None:
+    """``actions=`` as it was given: None if left out, empty if it was a list."""
     space = model.env.action_space
-    if not getattr(space, "shape", None):
-        return 0
-    count = round(model.num_actions ** (1 / space.shape[0]))
-    try:
-        return count if same(list_actions(model.env, count), model.actions) else 0
-    except InvalidArgument:
-        return 0
+    guesses: list[Any] = [None]
+    if getattr(space, "shape", None):
+        guesses += [round(model.num_actions ** (1 / math.prod(space.shape))), SPARSE]
+    for guess in guesses:
+        try:
+            if same(list_actions(model.env, guess), model.actions):
+                return guess  # type: ignore[no-any-return]
+        except InvalidArgument:
+            continue
+    return ""
 
 
 def _number(value: Any) -> str:

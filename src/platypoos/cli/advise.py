@@ -8,7 +8,7 @@ from typing import Any
 
 from platypoos.advising.advise import CALLS, SECONDS, advise
 from platypoos.cli.options import as_settings, whole
-from platypoos.cli.play import add_environment
+from platypoos.cli.play import add_actions, add_environment
 from platypoos.models.gymnasium.model import GymnasiumModel
 
 EXAMPLES = """\
@@ -32,7 +32,7 @@ def add_advise_command(commands: Any) -> None:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     add_environment(one)
-    one.add_argument("--actions", type=whole, help="values of each coordinate of a continuous box")
+    add_actions(one)
     one.add_argument(
         "--seconds",
         type=float,

@@ -78,13 +78,7 @@ def add_simulator_commands(commands: Any) -> None:
     add_environment(two)
     add_planner_options(two)
     two.add_argument("--steps", type=whole, default=200, help="decisions to take (%(default)s)")
-    two.add_argument(
-        "--actions",
-        type=_actions,
-        metavar="NUMBER|sparse",
-        help="of a continuous box: so many values of each coordinate, in all combinations; or "
-        "sparse, which is one coordinate at a time and some corners",
-    )
+    add_actions(two)
     two.add_argument(
         "--noise", type=float, default=0.0, help="half-width of noise added to the rewards"
     )
@@ -136,7 +130,19 @@ def add_environment_options(command: argparse.ArgumentParser) -> None:
     )
 
 
-def _actions(text: str) -> int | str:
+def add_actions(command: argparse.ArgumentParser) -> None:
+    """Which actions of a continuous box to choose from."""
+    command.add_argument(
+        "--actions",
+        type=box_actions,
+        metavar="NUMBER|sparse",
+        help="of a continuous box: so many values of each coordinate, in all combinations; or "
+        "sparse, which is one coordinate at a time and some corners",
+    )
+
+
+def box_actions(text: str) -> int | str:
+    """A number, or the word sparse."""
     return text if text == SPARSE else whole(text)
 
 
