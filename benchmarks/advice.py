@@ -22,6 +22,7 @@ import platypoos as pp
 
 BUDGET, SEEDS, DISCOUNT = 300, 6, 0.95
 REPEATS = (1, 2, 4, 8, 16)
+SAME = "the same"
 Make = Callable[..., Any]
 Row = tuple[str, int, Make]
 P = pp.problems
@@ -113,7 +114,7 @@ def measure(name: str, steps: int, make: Make) -> str:
         advised.append(plain[-1] if same else play(make, steps, seed, advice.repeat, advice.access))
     ahead = np.array(advised) - plain
     error = ahead.std(ddof=1) / np.sqrt(SEEDS)
-    verdict = f"{ahead.mean() / error:+.1f}" if error else "the same"
+    verdict = f"{ahead.mean() / error:+.1f}" if error else SAME
     cells = (
         name,
         str(steps),
@@ -125,6 +126,17 @@ def measure(name: str, steps: int, make: Make) -> str:
     )
     print(*cells, f"{time.time() - start:.0f} s", sep=" | ", flush=True)
     return f"| {' | '.join(cells)} |"
+
+
+def summary(rows: list[str]) -> str:
+    """How often the advice was another one than the default, and how often it was better."""
+    verdicts = [row.split(" | ")[-1].removesuffix(" |") for row in rows]
+    ahead = [float(verdict) for verdict in verdicts if verdict != SAME]
+    return (
+        f"Following the advice changes the runs of {len(ahead)} of {len(rows)} problems. It is "
+        f"better by three standard errors or more on {sum(z >= 3 for z in ahead)}, worse by as "
+        f"much on {sum(z <= -3 for z in ahead)}."
+    )
 
 
 def others(name: str, steps: int, make: Make) -> str:
@@ -152,7 +164,8 @@ def main() -> None:
     lines = ["# Following the advice", "", f"`python benchmarks/advice.py`. {about}", ""]
     lines.append(
         "Repeats are those advised with the six seeds. The last column is the mean difference in "
-        "its standard errors. Where the advice is what is done by default, both are the same runs."
+        "its standard errors. Where the advice is what is done by default, both are the same runs. "
+        "Some systems of the second table are in the first one too, with another time step."
     )
     lines.append("")
     columns = (
@@ -165,10 +178,12 @@ def main() -> None:
         ("Problems that were looked at once, with these constants", JUDGED),
     ):
         lines += [f"## {title}", "", f"| {' | '.join(columns)} |", "|---" * len(columns) + "|"]
+        measured = []
         for row in rows:
-            lines.append(measure(*row))
+            measured.append(measure(*row))
+            lines.append(measured[-1])
             target.write_text("\n".join(lines) + "\n", encoding="utf-8")
-        lines.append("")
+        lines += ["", summary(measured), ""]
     lines += compare_repeats()
     target.write_text("\n".join(lines).rstrip() + "\n", encoding="utf-8")
 
