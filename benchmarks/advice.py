@@ -175,7 +175,7 @@ def main() -> None:
     target = Path(__file__).parents[1] / "docs" / "results" / "advice.md"
     for title, rows in (
         ("Problems that the constants were chosen on", CHOSEN),
-        ("Problems that were looked at once, with these constants", JUDGED),
+        ("Other problems, measured with these constants", JUDGED),
     ):
         lines += [f"## {title}", "", f"| {' | '.join(columns)} |", "|---" * len(columns) + "|"]
         measured = []
