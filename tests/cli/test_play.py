@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -16,6 +17,7 @@ from PIL import Image
 import platypoos as pp
 from platypoos.cli.main import main
 from platypoos.progress import StatusLine
+from platypoos.version import install
 
 
 def frames(path):
@@ -108,7 +110,7 @@ def test_what_cannot_be_filmed_is_said_before_planning(model, render, match):
 def test_a_missing_extra_is_named(monkeypatch, module, film, extra):
     monkeypatch.setitem(sys.modules, module, None)
     model = pp.GymnasiumModel("CartPole-v1")
-    with pytest.raises(pp.InvalidArgument, match=rf"pip install 'platypoos\[{extra}\]'"):
+    with pytest.raises(pp.InvalidArgument, match=re.escape(install(extra))):
         pp.control(model, budget=50, steps=2, render=film)
 
 

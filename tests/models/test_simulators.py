@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import gymnasium
 import numpy as np
 import pytest
@@ -10,6 +12,7 @@ from environments import NAMED
 import platypoos as pp
 from platypoos.checks import same
 from platypoos.models.gymnasium.model import make_environment
+from platypoos.version import install
 
 TRAJECTORIES, POINTS, LENGTH, AHEAD = 10, 20, 24, 3
 
@@ -197,7 +200,7 @@ def test_a_missing_extra_is_named(monkeypatch):
         ("MiniGrid-Empty-8x8-v0", "minigrid"),
         ("highway-fast-v0", "highway"),
     ):
-        with pytest.raises(pp.InvalidArgument, match=rf"pip install 'platypoos\[{extra}\]'"):
+        with pytest.raises(pp.InvalidArgument, match=re.escape(install(extra))):
             pp.GymnasiumModel(name)
 
 
@@ -207,5 +210,5 @@ def test_a_missing_extra_of_gymnasium_is_named(monkeypatch, name, extra):
         raise gymnasium.error.DependencyNotInstalled("it is not installed")
 
     monkeypatch.setattr(gymnasium, "make", fail)
-    with pytest.raises(pp.InvalidArgument, match=rf"pip install 'platypoos\[{extra}\]'"):
+    with pytest.raises(pp.InvalidArgument, match=re.escape(install(extra))):
         pp.GymnasiumModel(name)

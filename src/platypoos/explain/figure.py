@@ -8,6 +8,7 @@ import numpy as np
 
 from platypoos.errors import InvalidArgument
 from platypoos.explain.pictures import landmarks_of, places_of
+from platypoos.version import install
 
 if TYPE_CHECKING:
     from platypoos.episode import Episode
@@ -23,9 +24,7 @@ def episode_figure(episode: Episode) -> Any:
     try:
         from matplotlib.figure import Figure
     except ImportError as error:
-        raise InvalidArgument(
-            f"a plot needs {error.name}: pip install 'platypoos[demo]'"
-        ) from error
+        raise InvalidArgument(f"a plot needs {error.name}: {install('demo')}") from error
     steps = np.arange(1, len(episode.actions) + 1)
     figure = Figure(figsize=(11, 4), layout="constrained")
     left, right = figure.subplots(1, 2)

@@ -12,6 +12,7 @@ from platypoos.errors import InvalidArgument
 from platypoos.explain.figure import draw_map
 from platypoos.explain.pictures import landmarks_of, places_of
 from platypoos.explain.sequences import lines_of
+from platypoos.version import install
 from platypoos.video import Film
 
 if TYPE_CHECKING:
@@ -33,7 +34,7 @@ def write_film(episode: Episode, path: str | Path, frames_per_second: float) -> 
         from matplotlib.backends.backend_agg import FigureCanvasAgg
         from matplotlib.figure import Figure
     except ImportError as error:
-        raise InvalidArgument(f"it needs {error.name}: pip install 'platypoos[demo]'") from error
+        raise InvalidArgument(f"it needs {error.name}: {install('demo')}") from error
     ahead = [_look_ahead(model, plan) for plan in episode.plans]
     marks = landmarks_of(model)
     everywhere = [*way]
