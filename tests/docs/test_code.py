@@ -190,6 +190,13 @@ def test_pages_say_what_the_arena_found(page):
     assert sentence in (ROOT / page).read_text(encoding="utf-8")
 
 
+@pytest.mark.parametrize("page", ["README.md", "docs/results/index.md"])
+def test_pages_say_what_was_found_in_atari_games(page):
+    results = (ROOT / "docs/results/atari.md").read_text(encoding="utf-8")
+    won = re.search(r"above the published score \| \| \| \| (\d+ of \d+)", results)[1]
+    assert f" {won} games" in (ROOT / page).read_text(encoding="utf-8")
+
+
 def test_all_planners_are_in_the_table_of_planners():
     table = (ROOT / "docs/planners/index.md").read_text(encoding="utf-8")
     assert set(re.findall(r"\(list/([a-z-]+)\.md\)", table)) == set(available())
