@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import os
+import shutil
 import signal
+
+import pytest
 
 os.environ.setdefault("PLATYPOOS_COMPILE", "wait")  # what is tested is the compiled form
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # so it is in the background of a script
@@ -23,3 +26,28 @@ def pytest_collection_modifyitems(config, items):
             item.add_marker("browser")
     config.hook.pytest_deselected(items=left_out)
     items[:] = kept
+
+
+@pytest.fixture(scope="module")
+def browser(tmp_path_factory):
+    """Chromium without a window; what pages write to its console is kept."""
+    chromium = shutil.which("chromium") or shutil.which("chromium-browser")
+    if chromium is None:
+        if os.environ.get("REQUIRE_BROWSER"):
+            pytest.fail("Chromium is not installed")
+        pytest.skip("Chromium is not installed: apt-get install chromium chromium-driver")
+    from selenium import webdriver
+
+    options = webdriver.ChromeOptions()
+    options.binary_location = chromium
+    profile = tmp_path_factory.mktemp("profile")
+    for flag in (
+        "--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run",
+        "--disable-background-networking", "--disable-component-update", "--disable-sync",
+        "--disable-dev-shm-usage", "--window-size=1200,900", f"--user-data-dir={profile}",
+    ):  # fmt: skip
+        options.add_argument(flag)
+    options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
+    driver = webdriver.Chrome(options, webdriver.ChromeService(shutil.which("chromedriver")))
+    yield driver
+    driver.quit()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gc
-import math
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -12,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from platypoos.checks import check_count, check_horizon, is_environment
+from platypoos.choosing import choose_planner, with_memory
 from platypoos.compile.workshop import WORKSHOP
 from platypoos.episode import Record, check_keep
 from platypoos.errors import InvalidArgument
@@ -20,14 +20,11 @@ from platypoos.models.base import Access, access_of
 from platypoos.models.failures import act
 from platypoos.models.gymnasium.model import GymnasiumModel
 from platypoos.models.hidden import check_goes_on, may_hide_its_state
-from platypoos.models.wrappers import WrappedModel
 from platypoos.plan import Episode, Origin, Plan
-from platypoos.planners.platypus.planner import Platypus
 from platypoos.progress import StepBar
 from platypoos.search.base import Asked, Planner, initial_state
 from platypoos.video import Film, film_of
 
-DEFAULT_DISCOUNT = 0.95
 UNKNOWN: Any = object()
 """No state was given: it may be anything, None too."""
 
@@ -374,36 +371,3 @@ def _steps_to_take(steps: int | None, horizon: int | None) -> int:
     if steps is None:
         raise InvalidArgument("steps= or horizon= must say how many steps to take; got neither")
     return check_count("steps", steps)
-
-
-def with_memory(planner: Planner, memory: int | None) -> Planner:
-    """The planner, with a memory of ``memory`` bytes."""
-    if memory is None:
-        return planner
-    if not isinstance(planner, Platypus):
-        raise InvalidArgument(
-            f"{type(planner).__name__} has no setting for its memory; leave memory= out"
-        )
-    return replace(planner, memory=memory)
-
-
-def choose_planner(planner: Planner | None, discount: float | None, model: Any) -> Planner:
-    """The planner that is given, or the default one; its discount must be the model's."""
-    made_for = getattr(model, "discount", None) if isinstance(model, WrappedModel) else None
-    if planner is None:
-        usual = DEFAULT_DISCOUNT if made_for is None else made_for
-        planner = Platypus(usual if discount is None else discount)
-    if not isinstance(planner, Planner):
-        raise InvalidArgument(
-            f"planner must be a planner such as Platypus(discount=0.95), got {planner!r}"
-        )
-    if discount is not None and discount != planner.discount:
-        raise InvalidArgument(
-            f"discount {discount!r} is not the planner's, {planner.discount!r}; pass one of them"
-        )
-    if made_for is not None and not math.isclose(planner.discount, made_for):
-        raise InvalidArgument(
-            f"discount {planner.discount!r} is not the model's, {made_for!r}: its rewards are made "
-            "for that one; plan with discount=model.discount"
-        )
-    return planner

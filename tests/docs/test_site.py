@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import functools
 import http.server
-import os
-import shutil
 import subprocess
 import sys
 import threading
@@ -16,7 +14,6 @@ from urllib.parse import unquote, urlsplit
 import pytest
 from pages import ROOT
 
-CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
 NARROW, WIDE = (390, 844), (1280, 900)
 
 
@@ -101,28 +98,6 @@ def address(site):
         threading.Thread(target=server.serve_forever, daemon=True).start()
         yield f"http://127.0.0.1:{server.server_port}"
         server.shutdown()
-
-
-@pytest.fixture
-def browser(tmp_path):
-    if CHROMIUM is None:
-        if os.environ.get("REQUIRE_BROWSER"):
-            pytest.fail("Chromium is not installed")
-        pytest.skip("Chromium is not installed: apt-get install chromium chromium-driver")
-    from selenium import webdriver
-
-    options = webdriver.ChromeOptions()
-    options.binary_location = CHROMIUM
-    for flag in (
-        "--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run",
-        "--disable-background-networking", "--disable-component-update", "--disable-sync",
-        "--disable-dev-shm-usage", f"--user-data-dir={tmp_path}/profile",
-    ):  # fmt: skip
-        options.add_argument(flag)
-    options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
-    driver = webdriver.Chrome(options)
-    yield driver
-    driver.quit()
 
 
 @pytest.mark.slow

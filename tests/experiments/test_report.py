@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
-import shutil
 import sqlite3
 import subprocess
 import sys
@@ -18,8 +16,6 @@ from platypoos.experiments import Block, Choice, Experiment, compare, paper, run
 from platypoos.experiments.lines import across_problems, differences, lines
 from platypoos.experiments.standings_page import markdown_table
 from platypoos.experiments.store import Store
-
-CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
 
 
 @pytest.fixture(scope="module")
@@ -79,29 +75,6 @@ def test_the_page_holds_everything(quick):
     assert "paired by seed" in page
     assert "--quick" in page  # the command
     assert "src=" not in page.split("</script>", 1)[1]  # nothing is fetched from elsewhere
-
-
-@pytest.fixture
-def browser(tmp_path):
-    if CHROMIUM is None:
-        if os.environ.get("REQUIRE_BROWSER"):
-            pytest.fail("Chromium is not installed")
-        pytest.skip("Chromium is not installed: apt-get install chromium chromium-driver")
-    from selenium import webdriver
-
-    options = webdriver.ChromeOptions()
-    options.binary_location = CHROMIUM
-    for flag in (
-        "--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run",
-        "--disable-background-networking", "--disable-component-update", "--disable-sync",
-        "--disable-dev-shm-usage", "--window-size=1200,900", f"--user-data-dir={tmp_path}/profile",
-    ):  # fmt: skip
-        options.add_argument(flag)
-    options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
-    service = webdriver.ChromeService(shutil.which("chromedriver"))
-    driver = webdriver.Chrome(options, service)
-    yield driver
-    driver.quit()
 
 
 def test_the_arena_in_a_browser(browser, tmp_path):

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import os
 import re
-import shutil
 
 import pytest
 
 import platypoos as pp
 
-CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
 NASTY = (
     "<img src=x onerror=window.hacked=1>",
     "</script><script>window.hacked=1</script>",
@@ -42,29 +39,6 @@ def pages(tmp_path_factory):
     flight = pp.control(pp.problems.Pillars(repeat=4), budget=120, steps=6, discount=0.9, seed=0)
     flight.explain(out / "pillars-episode.html")
     return out
-
-
-@pytest.fixture(scope="module")
-def browser(tmp_path_factory):
-    if CHROMIUM is None:
-        if os.environ.get("REQUIRE_BROWSER"):
-            pytest.fail("Chromium is not installed")
-        pytest.skip("Chromium is not installed: apt-get install chromium chromium-driver")
-    from selenium import webdriver
-
-    options = webdriver.ChromeOptions()
-    options.binary_location = CHROMIUM
-    profile = tmp_path_factory.mktemp("profile")
-    for flag in (
-        "--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run",
-        "--disable-background-networking", "--disable-component-update", "--disable-sync",
-        "--disable-dev-shm-usage", f"--user-data-dir={profile}",
-    ):  # fmt: skip
-        options.add_argument(flag)
-    options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
-    driver = webdriver.Chrome(options, webdriver.ChromeService(shutil.which("chromedriver")))
-    yield driver
-    driver.quit()
 
 
 def visit(browser, page, size="desktop"):

@@ -10,8 +10,8 @@ from platypoos.advising.lines import runs_in_batches, write_code, write_command
 from platypoos.advising.measure import LEAST_CALLS, Ends, Findings, Noise, find_repeat, look_at
 from platypoos.advising.probe import Probe, ticking
 from platypoos.advising.recommendation import Recommendation, Statement
-from platypoos.api import DEFAULT_DISCOUNT
 from platypoos.checks import check_count, check_number
+from platypoos.choosing import DEFAULT_DISCOUNT
 from platypoos.errors import InvalidArgument
 from platypoos.ledger.streams import Seed, make_generator
 from platypoos.models.base import Access

@@ -7,9 +7,8 @@ import json
 from typing import Any
 
 from platypoos.advising.advise import CALLS, SECONDS, advise
-from platypoos.cli.options import as_settings, whole
+from platypoos.cli.options import make_environment, whole
 from platypoos.cli.play import add_actions, add_environment
-from platypoos.models.gymnasium.model import GymnasiumModel
 
 EXAMPLES = """\
 examples:
@@ -49,16 +48,7 @@ def add_advise_command(commands: Any) -> None:
 
 
 def _advise(args: argparse.Namespace) -> int:
-    model = GymnasiumModel(
-        args.env,
-        seed=args.seed,
-        actions=args.actions,
-        repeat=args.repeat,
-        method=args.method,
-        lives=args.lives,
-        resolution=args.resolution,
-        **as_settings(args.option, "--option"),
-    )
+    model = make_environment(args.env, args)
     found = advise(model, seconds=args.seconds, calls=args.calls, seed=args.seed, quiet=args.quiet)
     if args.json:
         print(json.dumps(found.as_dict()))

@@ -9,7 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from platypoos.api import DEFAULT_DISCOUNT
+from platypoos.choosing import DEFAULT_DISCOUNT
 from platypoos.cli.options import whole
 from platypoos.errors import InvalidArgument
 from platypoos.experiments.arena import gate

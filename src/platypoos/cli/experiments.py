@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from platypoos.api import DEFAULT_DISCOUNT
+from platypoos.choosing import DEFAULT_DISCOUNT
 from platypoos.cli.arena import add_command
 from platypoos.cli.options import whole
 from platypoos.errors import InvalidArgument

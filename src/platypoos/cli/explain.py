@@ -13,13 +13,13 @@ from platypoos.cli.options import (
     DEFAULT_BUDGET,
     add_planner_options,
     as_settings,
+    make_environment,
     make_planner,
     whole,
 )
 from platypoos.cli.play import add_environment_options
 from platypoos.errors import InvalidArgument
 from platypoos.experiments.spec import PROBLEMS, Choice, make
-from platypoos.models.gymnasium.model import GymnasiumModel
 from platypoos.models.wrappers import NoisyReward
 from platypoos.plan import Episode
 
@@ -83,16 +83,7 @@ def make_model(args: argparse.Namespace) -> Any:
             f"there is no problem {args.what!r}; problems are {known}, and environments have ids "
             "such as CartPole-v1"
         )
-    model = GymnasiumModel(
-        args.what,
-        seed=args.seed,
-        actions=args.actions,
-        repeat=args.repeat,
-        method=args.method,
-        lives=args.lives,
-        resolution=args.resolution,
-        **as_settings(args.option, "--option"),
-    )
+    model = make_environment(args.what, args)
     return NoisyReward(model, args.noise) if args.noise else model
 
 

@@ -9,6 +9,7 @@ from typing import Any
 
 from platypoos.checks import parsed
 from platypoos.errors import InvalidArgument
+from platypoos.models.gymnasium.model import GymnasiumModel
 from platypoos.planners import Planner, available
 
 DEFAULT_BUDGET = 1000
@@ -54,6 +55,20 @@ def make_planner(name: str, discount: float, settings: Sequence[str]) -> Planner
         sets = " ".join(f"--set {key}=…" for key in missing)
         raise InvalidArgument(f"{name} needs {kind.needs}: pass {sets}")
     return kind(discount=discount, **chosen)
+
+
+def make_environment(env: str, args: argparse.Namespace) -> GymnasiumModel:
+    """The model of an environment, with the options that say how it is planned in."""
+    return GymnasiumModel(
+        env,
+        seed=args.seed,
+        actions=args.actions,
+        repeat=args.repeat,
+        method=args.method,
+        lives=args.lives,
+        resolution=args.resolution,
+        **as_settings(args.option, "--option"),
+    )
 
 
 def parameters(kind: type[Planner]) -> dict[str, dataclasses.Field[Any]]:

@@ -19,6 +19,7 @@ from platypoos.cli.options import (
     DEFAULT_BUDGET,
     add_planner_options,
     as_settings,
+    make_environment,
     make_planner,
     whole,
 )
@@ -218,16 +219,7 @@ def _play(args: argparse.Namespace) -> int:
     for path in (args.save, args.json):
         if path is not None and not path.parent.is_dir():
             raise InvalidArgument(f"there is no folder {str(path.parent)!r} for {path.name}")
-    model: Any = GymnasiumModel(
-        args.env,
-        seed=args.seed,
-        actions=args.actions,
-        repeat=args.repeat,
-        method=args.method,
-        lives=args.lives,
-        resolution=args.resolution,
-        **as_settings(args.option, "--option"),
-    )
+    model: Any = make_environment(args.env, args)
     played = model
     if args.noise:
         model = NoisyReward(model, args.noise)

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from platypoos.api import DEFAULT_DISCOUNT
 from platypoos.checks import missing_from, parsed
+from platypoos.choosing import DEFAULT_DISCOUNT
 from platypoos.errors import InvalidArgument
 from platypoos.experiments.lines import lines
 from platypoos.experiments.report import write_report

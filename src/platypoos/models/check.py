@@ -274,14 +274,7 @@ class _Checker:
             if self.problems:
                 return
             state, at_start = (self.copy(self.start), True) if terminated else (after, False)
-        self.passed.append(f"{self.steps} steps: states, finite rewards, flags")
-        if self.advisor.masked:
-            self.passed.append(
-                "legal actions depend on the state only, and can be taken; "
-                f"{self.barred / self.steps:.3g} of {num_actions} were not legal on average"
-            )
-        if self.shown is not None:
-            self.passed.append(f"features depend on the state only; there are {self.shown}")
+        self._sum_up(num_actions)
         if not restore:
             self._goes_on(action)
             return
@@ -301,6 +294,17 @@ class _Checker:
                 self.notes.append(
                     f"the key of {nameless} of {self.steps} states was None: they meet no other"
                 )
+
+    def _sum_up(self, num_actions: int) -> None:
+        """What is true of every model that was walked in without a problem."""
+        self.passed.append(f"{self.steps} steps: states, finite rewards, flags")
+        if self.advisor.masked:
+            self.passed.append(
+                "legal actions depend on the state only, and can be taken; "
+                f"{self.barred / self.steps:.3g} of {num_actions} were not legal on average"
+            )
+        if self.shown is not None:
+            self.passed.append(f"features depend on the state only; there are {self.shown}")
 
     def _goes_on(self, action: int) -> None:
         """Note a model that can only be planned with from its first state."""
