@@ -19,15 +19,7 @@ from platypoos.models.advice import is_legal, legal_action, random_unit
 from platypoos.models.base import Access
 from platypoos.plan import Plan
 from platypoos.search.base import Planner, Task
-from platypoos.search.growth import (
-    NOBODY,
-    Growth,
-    begin,
-    find_child,
-    finish,
-    options,
-    prune,
-)
+from platypoos.search.growth import NOBODY, Growth, begin, find_child, finish, options, prune
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
@@ -37,10 +29,17 @@ C_SCALE = 0.1
 NEGLIGIBLE = 0.01
 """Walks end where the discount has become this small."""
 
-SUM, COUNT, LOWEST, HIGHEST, ORIGIN = range(5)
-"""Entries of ``Search.seen``."""
-SIZE, PHASE = range(2)
-"""Entries of ``Search.halving``."""
+SEEN = np.dtype(
+    [
+        ("total", "f8"),  # of the rewards sampled, each less the origin
+        ("number", "f8"),  # how many there were
+        ("lowest", "f8"),  # q
+        ("highest", "f8"),  # q
+        ("origin", "f8"),  # the first reward
+        ("left", "i8"),  # first actions that are left
+        ("phase", "i8"),  # of the halving
+    ]
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -128,8 +127,7 @@ class Search(NamedTuple):
     visits: Ints  # [actions] N(a) at the node looked at last…
     scaled: Floats  # [actions] …and σ(q), up to a constant
     considered: Ints  # [m] the first actions tried; those that are left come first
-    halving: Ints  # [2] how many actions are left, and the phase
-    seen: Floats  # [5] sum and number of the rewards sampled, smallest and largest q, first reward
+    seen: Any  # [1] SEEN
     phases: int
     longest: int
     gumbel_scale: float
@@ -162,8 +160,7 @@ def begin_search(
         visits=np.zeros(task.num_actions, np.int64),
         scaled=np.zeros(task.num_actions),
         considered=considered,
-        halving=np.array([len(considered), 0]),
-        seen=np.array([0.0, 0.0, np.inf, -np.inf, 0.0]),
+        seen=np.array([(0, 0, np.inf, -np.inf, 0, len(considered), 0)], SEEN).view(np.recarray),
         phases=max(1, math.ceil(math.log2(len(considered)))),
         longest=longest,
         gumbel_scale=planner.gumbel_scale,
@@ -222,13 +219,13 @@ def first_action(tree: Tree, growth: Growth, search: Search, calls: int, budget:
     have been visited equally often.
     """
     look_at(tree, growth, search, ROOT)
-    moves, visits, halving = search.considered, search.visits, search.halving
-    size = halving[SIZE]
+    moves, visits, seen = search.considered, search.visits, search.seen[0]
+    size = int(seen.left)
     fewest = most = visits[moves[0]]
     for i in range(1, size):
         fewest = min(fewest, visits[moves[i]])
         most = max(most, visits[moves[i]])
-    phase_is_over = calls * search.phases >= budget * (halving[PHASE] + 1)
+    phase_is_over = calls * search.phases >= budget * (seen.phase + 1)
     if size > 2 and fewest == most and phase_is_over:
         keep = max(2, size // 2)
         for i in range(keep):  # the best ones to the front
@@ -236,8 +233,8 @@ def first_action(tree: Tree, growth: Growth, search: Search, calls: int, budget:
                 if is_better(search, moves[j], moves[i]):
                     moves[i], moves[j] = moves[j], moves[i]
         size = keep
-        halving[SIZE] = keep
-        halving[PHASE] += 1
+        seen.left = keep
+        seen.phase += 1
     best = -1
     for i in range(size):
         action = moves[i]
@@ -281,7 +278,7 @@ def inner_action(tree: Tree, growth: Growth, search: Search, node: int) -> int:
 @inlined
 def mean_reward(search: Search) -> float:
     """What a step that was not seen counts as, from the first reward on."""
-    return float(search.seen[SUM] / max(1.0, search.seen[COUNT]))
+    return float(search.seen[0].total / max(1.0, search.seen[0].number))
 
 
 @jit
@@ -314,7 +311,7 @@ def look_at(tree: Tree, growth: Growth, search: Search, node: int) -> int:
             scaled[action] = mixed
         if is_legal(growth.legal, node, action):
             largest = max(largest, scaled[action])
-    low, high = search.seen[LOWEST], search.seen[HIGHEST]
+    low, high = search.seen[0].lowest, search.seen[0].highest
     factor = 0.0
     if high > low:
         factor = (C_VISIT + most) * C_SCALE / (high - low)
@@ -345,34 +342,32 @@ def back_up(
     """Add a walk to the mean returns of its nodes; ``made`` is the number of its calls."""
     tree, growth, search = borrowed(tree), borrowed(growth), borrowed(search)
     prune(tree, growth, got, steps)
-    seen = search.seen
-    if seen[COUNT] == 0.0:
-        seen[ORIGIN] = growth.rewards[start]
+    seen = search.seen[0]
+    if seen.number == 0.0:
+        seen.origin = growth.rewards[start]
     for t in range(start, start + made):
-        seen[SUM] += growth.rewards[t] - seen[ORIGIN]
-        seen[COUNT] += 1.0
+        seen.total += growth.rewards[t] - seen.origin
+        seen.number += 1.0
     last = growth.path[got - 1]
     ended = start + made < steps or tree.flags[last] & TERMINAL != 0
     total = growth.rewards[steps]
     unseen = 0.0 if ended or search.valued else search.span[steps]
     if ended or search.valued:
-        total -= seen[ORIGIN] * search.span[got]
+        total -= seen.origin * search.span[got]
     if growth.plays[last] == 0:
         search.said[last] = total
     reward = mean_reward(search)
     for t in range(got - 1, -1, -1):
         node = growth.path[t]
         growth.plays[node] += 1
-        total = growth.rewards[t] - seen[ORIGIN] + gamma * total
+        total = growth.rewards[t] - seen.origin + gamma * total
         unseen *= gamma
         tree.value[node] += (total - tree.value[node]) / growth.plays[node]
         growth.score[node] += (unseen - growth.score[node]) / growth.plays[node]
         q = tree.value[node] + reward * growth.score[node]
-        q += seen[ORIGIN] * (
-            search.span[t] - search.span[0]
-        )  # nodes of one depth have it in common
-        seen[LOWEST] = min(seen[LOWEST], q)
-        seen[HIGHEST] = max(seen[HIGHEST], q)
+        q += seen.origin * (search.span[t] - search.span[0])  # nodes of one depth have it in common
+        seen.lowest = min(seen.lowest, q)
+        seen.highest = max(seen.highest, q)
 
 
 @jit
@@ -385,12 +380,12 @@ def recommend(tree: Tree, growth: Growth, search: Search) -> int:
     look_at(tree, growth, search, ROOT)
     moves = search.considered
     action = moves[0]
-    for i in range(1, search.halving[SIZE]):
+    for i in range(1, search.seen[0].left):
         if is_better(search, moves[i], action):
             action = moves[i]
     for node in range(1, tree.size[0]):
         tree.value[node] += mean_reward(search) * growth.score[node]
-        tree.value[node] += search.seen[ORIGIN] * search.span[tree.depth[node] - 1]
+        tree.value[node] += search.seen[0].origin * search.span[tree.depth[node] - 1]
     node = find_child(tree, growth, ROOT, action)
     while growth.first[node] != NOBODY:
         best = int(growth.first[node])

@@ -16,9 +16,7 @@ from platypoos.plan import Plan
 from platypoos.search.base import Task
 from platypoos.search.growth import Growth, random_below
 from platypoos.search.sequences import (
-    ENDED,
     IDLE,
-    KNOWN,
     Limits,
     SequenceMemory,
     SequencePlanner,
@@ -123,18 +121,18 @@ def propose(
 ) -> None:
     """Write the next sequence to try: one of the seeds, a change of the best, or a random one."""
     growth, lines = borrowed(growth), borrowed(lines)
-    needs_seeds = early and (not has_kept or lines.facts[ENDED] == 1)
+    needs_seeds = early and (not has_kept or lines.facts[0].ended == 1)
     if tried == 0 or (tried < len(seeds) and needs_seeds):
         for t in range(len(lines.trial)):
             lines.trial[t] = seeds[tried, t]
         return
-    length, known = len(lines.actions), int(lines.facts[KNOWN])
+    length, known = len(lines.actions), int(lines.facts[0].known)
     if at_random:
         for t in range(length):
             lines.trial[t] = random_below(growth, growth.num_actions)
         return
     start = random_below(growth, known)
-    if lines.facts[ENDED] == 1 and random_below(growth, 2) == 0:
+    if lines.facts[0].ended == 1 and random_below(growth, 2) == 0:
         start = max(0, known - 1 - random_below(growth, 1 + (1 << random_below(growth, 4))))
     stretch = 1 << random_below(growth, scales(length))
     action = lines.actions[start]

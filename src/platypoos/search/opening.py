@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -43,7 +43,7 @@ class Course(NamedTuple):
     root_evaluations: int
     reset: bool
     figure: bool  # Figure 3 to the letter: nodes are eligible by their own evaluations
-    at: Ints  # [6] where a plan is that was paused, and the most calls of a part of a request
+    at: Any  # [1] PLACE: where a plan is that was paused
     floor: Floats  # [1] the reward that unseen steps are counted at, once it is known
 
 

@@ -20,14 +20,8 @@ from platypoos.ledger.protocol import Ledger
 from platypoos.plan import Plan
 from platypoos.search.base import Planner, Task
 from platypoos.search.running import (
-    ASKED,
     BEFORE,
-    DONE,
-    FINALISTS,
-    LAYER,
-    PART,
     PAUSED,
-    TURN,
     Output,
     borrow_scratch,
     made,
@@ -103,7 +97,7 @@ class Round:
         """Make the plan; False if time was up before it was complete."""
         sim, stay = self.sim, FIRST_STAY
         if sim.is_ready(run, self._args):
-            self._course.at[PART] = LONGEST_PART
+            self._course.at[0].part = LONGEST_PART
         while True:
             sim.pause_after(stay)
             entered = time.perf_counter()
@@ -123,9 +117,9 @@ class Round:
 
     def settle(self) -> None:
         """Time was up in the first round: output the best of the actions that were tried."""
-        at = self._course.at
-        at[LAYER] = at[ASKED] = at[DONE] = at[TURN] = 0  # nothing more is asked for
-        at[FINALISTS] = BEFORE
+        at = self._course.at[0]
+        at.layer = at.asked = at.done = at.turn = 0  # nothing more is asked for
+        at.finalists = BEFORE
         self._found = run(self.sim, *self._args)
 
     def plan(self, planner: Planner) -> Plan:

@@ -46,8 +46,17 @@ Output = tuple[int, int, int, float, float]
 """Node, first action, p, value, reward floor."""
 
 
-LAYER, ASKED, DONE, FINALISTS, TURN, PART = range(6)
-"""Places in ``Course.at``."""
+PLACE = np.dtype(
+    [
+        ("layer", "i8"),  # the layer that is opened; BEFORE a plan
+        ("asked", "i8"),  # entries of the present request
+        ("done", "i8"),  # those that were evaluated
+        ("finalists", "i8"),  # candidates to be validated; BEFORE they are known
+        ("turn", "i8"),  # the candidate whose turn it is
+        ("part", "i8"),  # most calls of a part of a request; 0 for no parts
+    ]
+)
+"""Where a plan is that was paused."""
 BEFORE = -1
 PAUSED = (-1, -1, 0, 0.0, 0.0)
 
@@ -93,7 +102,7 @@ def borrow_scratch(schedule: Schedule) -> tuple[Course, Ballot]:
     except IndexError:
         pass
     else:
-        course.at[LAYER], course.at[PART] = BEFORE, 0
+        course.at[0].layer, course.at[0].part = BEFORE, 0
         return course, ballot
     size = max(schedule.widest, schedule.depth)
     course = Course(
@@ -110,7 +119,7 @@ def borrow_scratch(schedule: Schedule) -> tuple[Course, Ballot]:
         root_evaluations=schedule.root_evaluations,
         reset=schedule.access is Access.RESET,
         figure=schedule.kind == FIGURE,
-        at=np.array([BEFORE, 0, 0, 0, 0, 0]),
+        at=np.array([(BEFORE, 0, 0, 0, 0, 0)], PLACE).view(np.recarray),
         floor=np.empty(1),
     )
     return course, make_ballot(schedule)
@@ -139,24 +148,24 @@ def run(
     clock: called again, it goes on.
     """
     tree, course, ballot = borrowed(tree), borrowed(course), borrowed(ballot)
-    nodes, repeats, at = course.nodes, course.repeats, course.at
+    nodes, repeats, at = course.nodes, course.repeats, course.at[0]
     legal, worth = advice.legal, advice.worth
     fine = True
     layer, asked, done, finalists, turn = 0, num_actions, 0, BEFORE, 0
-    if at[LAYER] == BEFORE:
+    if at.layer == BEFORE:
         open_root(tree, course, num_actions)
         fine = bar_illegal(sim, tree, course, legal, asked, num_actions)
     else:
-        layer, asked, done = at[LAYER], at[ASKED], at[DONE]
-        finalists, turn = at[FINALISTS], at[TURN]
+        layer, asked, done = at.layer, at.asked, at.done
+        finalists, turn = at.finalists, at.turn
     while True:
         while fine and done < asked:
-            end = asked if at[PART] == 0 else end_of_part(repeats, done, asked, at[PART])
+            end = asked if at.part == 0 else end_of_part(repeats, done, asked, at.part)
             fine = evaluate(sim, tree, nodes[done:end], repeats[done:end]) and not is_due(sim)
             done = end
         if not fine:
-            at[LAYER], at[ASKED], at[DONE] = layer, asked, done
-            at[FINALISTS], at[TURN] = finalists, turn
+            at.layer, at.asked, at.done = layer, asked, done
+            at.finalists, at.turn = finalists, turn
             return PAUSED
         done = 0
         if finalists == BEFORE and asked > 0 and layer < len(course.layers) - 1:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -43,9 +43,12 @@ AT_LEAST = 4
 """…but short enough that at least this number of them fit in the budget."""
 IDLE = 200
 """A search ends after this number of sequences in a row that were known already."""
-KNOWN, ENDED = range(2)
-"""Entries of ``Sequences.facts``: steps of the best sequence that were played, and whether the
-episode ends behind them."""
+FACTS = np.dtype(
+    [
+        ("known", "i8"),  # steps of the best sequence that were played
+        ("ended", "i8"),  # whether the episode ended with the last of them
+    ]
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -66,7 +69,7 @@ class Sequences(NamedTuple):
     actions: Ints  # [length] of the best one, those behind its end included
     path: Ints  # [length] its nodes
     value: Floats  # [2] its value when it was judged, and what its last state is said to be worth
-    facts: Ints  # [2] KNOWN, ENDED
+    facts: Any  # [1] FACTS
     trial: Ints  # [length] the actions to try
 
 
@@ -133,7 +136,7 @@ def begin_search(task: Task, discount: float, length: int | None) -> Search:
         actions=np.zeros(length, np.int64),
         path=np.zeros(length, np.int64),
         value=np.array([-np.inf, 0.0]),
-        facts=np.zeros(2, np.int64),
+        facts=np.zeros(1, FACTS).view(np.recarray),
         trial=np.zeros(length, np.int64),
     )
     return Search(sim, tree, growth, lines, length, restores, kept)
@@ -154,7 +157,7 @@ def whole_length(discount: float, budget: int) -> int:
 def end_search(planner: Planner, task: Task, search: Search) -> Plan:
     """The plan that recommends the best sequence, which the memory keeps."""
     lines, tree = search.lines, search.tree
-    path = lines.path[: lines.facts[KNOWN]]
+    path = lines.path[: lines.facts[0].known]
     if task.memory is not None:
         task.memory.keep(task, search.sim, tree)
         task.memory.actions = lines.actions.copy()
@@ -216,7 +219,7 @@ def judge(
     rest = growth.rewards[steps]
     value = value_along(tree, growth.path, got, rest, gamma)
     ended = tree.flags[growth.path[got - 1]] & TERMINAL != 0
-    best_known, best_ended = lines.facts[KNOWN], lines.facts[ENDED] == 1
+    best_known, best_ended = lines.facts[0].known, lines.facts[0].ended == 1
     # Valued anew: by RESET its rewards were sampled again meanwhile.
     best_value = value_along(tree, lines.path, best_known, lines.value[1], gamma)
     if best_known == 0:
@@ -233,8 +236,8 @@ def judge(
         for t in range(got):
             lines.path[t] = growth.path[t]
         lines.value[0], lines.value[1] = value, rest
-        lines.facts[KNOWN] = got
-        lines.facts[ENDED] = ended
+        lines.facts[0].known = got
+        lines.facts[0].ended = ended
     if got < length and not ended:
         return -np.inf
     first = growth.path[0]
