@@ -30,6 +30,8 @@ from platypoos.compile.unsafe import is_on_disk
 
 SWITCH = 0.0005
 """Seconds after which the thread that loads code must give way to the others."""
+IDLE = 10.0
+"""Seconds without an order after which the other process is ended. It takes a second to start."""
 
 Signature = tuple[Any, ...]
 
@@ -104,7 +106,12 @@ class Workshop:
 
     def _work(self) -> None:
         while True:
-            dispatcher, signature = self._orders.get()
+            try:
+                idle = None if self._process is None else IDLE
+                dispatcher, signature = self._orders.get(timeout=idle)
+            except queue.Empty:
+                self._dismiss()
+                continue
             try:
                 # Whoever needs it compiles it himself after an error, and is told.
                 with suppress(Exception):
@@ -113,9 +120,12 @@ class Workshop:
                 with self._done:
                     self._open -= 1
                     self._done.notify_all()
-                    if self._open == 0 and self._process is not None and self._process.stdin:
-                        self._process.stdin.close()  # it ends, and is started again if need be
-                        self._process = None
+
+    def _dismiss(self) -> None:
+        """End the other process; it is started again if need be."""
+        if self._process is not None:
+            self._process.communicate()  # closes its input, which ends it
+            self._process = None
 
     def _deliver(self, dispatcher: Any, signature: Signature) -> None:
         for function, types in (*selftest.code(), (dispatcher, signature)):
