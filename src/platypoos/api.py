@@ -21,10 +21,14 @@ from platypoos.models.failures import act
 from platypoos.models.gymnasium.model import GymnasiumModel
 from platypoos.models.hidden import check_goes_on, may_hide_its_state
 from platypoos.plan import Episode, Origin, Plan
+from platypoos.planners.platypus.planner import Platypus
+from platypoos.problems.switch_chain import SwitchChain
 from platypoos.progress import StepBar
 from platypoos.search.base import Asked, Planner, initial_state
 from platypoos.video import Film, film_of
 
+STAND_IN_CALLS = 200
+"""Calls of a plan with a stand-in, to get machine code ready."""
 UNKNOWN: Any = object()
 """No state was given: it may be anything, None too."""
 
@@ -141,6 +145,8 @@ class Agent:
         initial_state(self.model)  # is it a model at all?
         self.planner = with_memory(choose_planner(planner, discount, self.model), memory)
         self.horizon = None if horizon is None else check_horizon(horizon)
+        if budget is None and deadline is None:
+            raise InvalidArgument("pass budget= (calls for each step) or deadline= (seconds)")
         self._asked = Asked(budget, deadline, None, None, access, executor, timeout)
         self._random = make_generator(seed)
         self.reset()
@@ -232,6 +238,23 @@ class Agent:
             done = self._plan.action if action is None else action
             self._memory.observe(done, float(reward))
 
+    def _meet_all_loops(self) -> None:
+        """Plan with a model that takes no time, so that all machine code is asked for.
+
+        A plan that is interpreted until its deadline does not get far. The loops of the default
+        planner are the same for all Python models. With a deadline they are quick if interpreted.
+        """
+        if isinstance(self.planner, Platypus):
+            chain, memory = SwitchChain(noise=1.0), self.planner.remember()
+            asked = Asked(
+                budget=STAND_IN_CALLS,
+                deadline=60.0,
+                horizon=self.horizon,
+                access=access_of(self.model, self._asked.access),
+            )
+            for _ in range(2):  # the second time with a memory
+                self.planner.answer(chain, chain.initial_state, asked, seed=0, memory=memory)
+
     def warm_up(self, *, quiet: bool = True) -> float:
         """Wait until all machine code is there; returns the seconds it took.
 
@@ -241,15 +264,16 @@ class Agent:
         start = time.perf_counter()
         generator = make_generator(0)
         WORKSHOP.is_eager = True
-        with self._left_where_it_is() as here:
-            state = initial_state(self.model) if here is UNKNOWN else here
-            while True:
+        while True:
+            with self._left_where_it_is() as here:
+                state = initial_state(self.model) if here is UNKNOWN else here
                 memory = self.planner.remember()
                 for _ in range(2):  # the second time with a memory
                     self._plan_for(state, self._asked, memory, generator.spawn(1)[0])
-                if not WORKSHOP.open_orders:
-                    break
-                WORKSHOP.wait_and_show(quiet=quiet)
+            self._meet_all_loops()
+            if not WORKSHOP.open_orders:
+                break
+            WORKSHOP.wait_and_show(quiet=quiet)
         gc.collect()
         gc.freeze()  # a collection would look at all of the compiler's objects, for 0.2 seconds
         return time.perf_counter() - start

@@ -90,11 +90,14 @@ def test_a_compiled_model_gives_the_same_plan_before_it_is_compiled(name, access
     assert [outcome(*case) for case in cases] == found
 
 
-def test_after_a_while_they_are_compiled():
-    kernel = jit_uncached(twice)
+def test_after_a_while_they_are_compiled(monkeypatch):
+    monkeypatch.setattr(kernels, "_SPENT", [0.0])
+    kernel, other = jit_uncached(twice), jit_uncached(twice)
     call = kernels.fast(kernel, patience=1e-9)
     assert [call(3), len(kernel.overloads)] == [6, 0]
     assert [call(3), len(kernel.overloads)] == [6, 1]
+    # One patience for all of them: the next one is compiled at once.
+    assert [kernels.fast(other, patience=1e-9)(3), len(other.overloads)] == [6, 1]
     assert kernels.fast(kernel, patience=math.inf)(4) == 8  # what is compiled is not interpreted
 
 

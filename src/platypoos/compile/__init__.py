@@ -10,10 +10,11 @@ from platypoos.compile.cache import (
     part,
 )
 from platypoos.compile.handles import code_for, handle, handle_kind, handle_of
-from platypoos.compile.kernels import fast, interpreted, with_fast_kernels
+from platypoos.compile.kernels import INTERPRETED, fast, interpreted, with_fast_kernels
 from platypoos.compile.unsafe import HandleType, borrow_row, borrowed, opened
 
 __all__ = [
+    "INTERPRETED",
     "HandleType",
     "borrow_row",
     "borrowed",

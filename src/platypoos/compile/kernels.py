@@ -15,8 +15,11 @@ from platypoos.compile.selftest import still_works
 from platypoos.compile.unsafe import borrow_row, entry_point, is_on_disk
 from platypoos.compile.workshop import WORKSHOP, are_loaded, waits
 
-LOOK_AGAIN = 16
-"""Calls after which to look again whether there is machine code by now."""
+INTERPRETED = False
+"""True in functions that are interpreted: there, compiled ones may do less in the same time."""
+LOOK_AGAIN, SLOW = 16, 1e-3
+"""Calls after which to look again whether there is machine code by now; after a call that took so
+many seconds it is looked at once."""
 
 
 def with_fast_kernels(function: Any, patience: float = 0.0) -> Callable[..., Any]:
@@ -40,12 +43,13 @@ def fast(kernel: Any, patience: float = 0.0) -> Any:
     """A compiled function that is always called with the same types.
 
     It is interpreted until its machine code is there, which is made in the background. That begins
-    after ``patience`` seconds of interpretation (a small plan ends long before it would be
-    compiled), or at once if there is a deadline.
+    when this process has interpreted such functions for ``patience`` seconds in all (a small plan
+    ends long before it would be compiled), or at once if there is a deadline.
     """
     entry: Callable[..., Any] | None = None
     signature: tuple[Any, ...] = ()
     calls = 0
+    was_slow = False
 
     def is_ready(args: tuple[Any, ...]) -> bool:
         nonlocal signature, calls
@@ -55,14 +59,15 @@ def fast(kernel: Any, patience: float = 0.0) -> Any:
             signature = tuple(kernel.typeof_pyval(argument) for argument in args)
             if not eager and is_on_disk(kernel, signature):
                 return still_works()
-        if patience > 0.0 and not eager:
+        if patience > _SPENT[0] and not eager:
             return False
         if waits():
             return still_works()
-        return calls % LOOK_AGAIN == 1 and are_loaded(code_for(kernel, signature))
+        look = was_slow or calls % LOOK_AGAIN == 1
+        return look and are_loaded(code_for(kernel, signature))
 
     def call(*args: Any) -> Any:
-        nonlocal entry, patience
+        nonlocal entry, was_slow
         if entry is not None:
             return entry(*args)
         if is_ready(args):
@@ -71,13 +76,16 @@ def fast(kernel: Any, patience: float = 0.0) -> Any:
         start = time.perf_counter()
         with np.errstate(all="ignore"):  # as compiled code does; hashes overflow on purpose
             result = interpreted(kernel)(*args)
-        patience -= time.perf_counter() - start
+        took = time.perf_counter() - start
+        was_slow = took > SLOW
+        _SPENT[0] += took
         return result
 
-    call.is_compiled = lambda: entry is not None  # type: ignore[attr-defined]
     return call
 
 
+_SPENT = [0.0]
+"""Seconds that this process has interpreted functions which are compiled later."""
 _INTERPRETED: dict[Any, Callable[..., Any]] = {}
 
 
@@ -86,6 +94,8 @@ def interpreted(kernel: Any) -> Callable[..., Any]:
     function = getattr(kernel, "py_func", kernel)
     if function not in _INTERPRETED:
         names = {**function.__globals__}
+        if "INTERPRETED" in names:
+            names["INTERPRETED"] = True
         cells = tuple(types.CellType() for _ in function.__closure__ or ())
         made = types.FunctionType(
             function.__code__, names, function.__name__, function.__defaults__, cells

@@ -66,6 +66,7 @@ class Workshop:
         self._thread: threading.Thread | None = None
         self._process: subprocess.Popen[bytes] | None = None
         self._open = 0
+        self._has_told = False
         self._done = threading.Condition(self._lock)
 
     def want(self, dispatcher: Any, signature: Signature) -> None:
@@ -95,6 +96,7 @@ class Workshop:
         """Wait for all orders, with a line on the standard error stream unless ``quiet``."""
         total = self.open_orders
         start = time.perf_counter()
+        quiet = quiet or not sys.stderr.isatty()
         while not self.wait(0.2):
             if not quiet:
                 total = max(total, self.open_orders)
@@ -121,6 +123,15 @@ class Workshop:
                     self._open -= 1
                     self._done.notify_all()
 
+    def _tell(self) -> None:
+        """Say once why the first plans are slow, to whoever looks at a terminal."""
+        if not self._has_told and sys.stderr.isatty():
+            self._has_told = True
+            sys.stderr.write(
+                "platypoos compiles in the background, once on this machine; until then plans are "
+                "slower. 'platypoos warm-up' does it ahead.\n"
+            )
+
     def _dismiss(self) -> None:
         """End the other process; it is started again if need be."""
         if self._process is not None:
@@ -144,6 +155,7 @@ class Workshop:
         except Exception:  # noqa: BLE001  a type that cannot be sent
             return
         if self._process is None or self._process.poll() is not None:
+            self._tell()
             self._process = subprocess.Popen(
                 [sys.executable, "-m", "platypoos.compile.workshop"],
                 stdin=subprocess.PIPE,

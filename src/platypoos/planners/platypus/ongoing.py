@@ -10,7 +10,6 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from platypoos.compile import fast, handle
-from platypoos.compile.workshop import WORKSHOP, waits
 from platypoos.ledger.pace import never
 from platypoos.ledger.protocol import Ledger
 from platypoos.ledger.tree import ROOT, TERMINAL, Tree, copy_nodes, make_tree, set_node, set_root
@@ -96,11 +95,6 @@ def length_of(task: Task, discount: float, *, fresh: bool) -> int:
     if task.access is Access.RESET:
         length = min(length, max(1, math.isqrt(task.budget // task.num_actions)))
     return task.within_horizon(length)
-
-
-def are_ready() -> bool:
-    """Whether the planner's own loops are compiled by now."""
-    return _link_children.is_compiled() and (waits() or WORKSHOP.open_orders == 0)
 
 
 class OngoingPlan:
@@ -219,7 +213,7 @@ class OngoingPlan:
         at.limit = sim.calls + task.budget
         at.stage = self._stage(task.budget)
         at.depth = at.leader = at.last_leader = BEFORE
-        at.hasty = task.deadline is not None and not are_ready()
+        at.hasty = task.deadline is not None
         if len(kept):
             search.trial[:] = kept[np.minimum(np.arange(length), len(kept) - 1)]
             at.kept = 1

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from platypoos.compile import borrowed, jit, part
+from platypoos.compile import INTERPRETED, borrowed, jit, part
 from platypoos.ledger.requests import calls_made, is_due
 from platypoos.planners.platypus.knowledge import random_below
 from platypoos.planners.platypus.state import BEFORE, Search
@@ -39,7 +39,7 @@ def next_sequence(search: Search, calls: int) -> int:
         if t >= 0 or search.reset:
             return t
         weigh(search)
-        if search.at[0].hasty == 1:
+        if INTERPRETED and search.at[0].hasty == 1:
             return KNOWN
     return NONE
 
