@@ -26,7 +26,9 @@ def make_planner(draw: random.Random, name: str, discount: float) -> Any:
     if name == "bai-mcts":
         settings |= {"depth": length, "rule": draw.choice(("ugape", "lucb"))}
     if name in {"trailblazer", "stop"}:
-        settings["epsilon"] = draw.choice((0.5, 0.01, 100.0)) * high
+        settings["epsilon"] = draw.choice((0.5, 0.01, 100.0)) * (
+            high - settings.get("reward_min", 0.0)
+        )
     if name == "uniform":
         settings["share"] = draw.random() < 0.5
     if name == "platypoos":

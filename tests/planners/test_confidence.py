@@ -184,7 +184,7 @@ def test_bai_mcts_does_not_depend_on_where_zero_is(shift):
 
 def test_more_plays_than_can_be_counted():
     # Ranges that are wide beside the accuracy ask for more plays than 64 bits can count.
-    planner = pp.StOP(0.0, reward_max=0.001, reward_min=-1e99, epsilon=0.1)
+    planner = pp.StOP(0.0, reward_max=0.001, reward_min=-1e10, epsilon=0.1)
     plays, radius = planner.table(3, 19)
     assert plays.dtype == np.int64
     assert np.isfinite(radius).all()

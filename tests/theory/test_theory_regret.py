@@ -326,7 +326,7 @@ def test_the_results_are_made_by_one_command(capsys, tmp_path, monkeypatch):
     assert len(done) == len(set(done)) == 3 * len(small)  # nothing twice
     page = (tmp_path / "README.md").read_text()
     assert "| chain, SequOOL | 2, 1, 0.8, 0.8, 0 | 100 – 1,000 | ρ^n with ρ = 0.8 |" in page
-    assert "no measured regret exceeds its bound" in page
+    assert "No measured regret exceeds its bound" in page
     assert re.search(r"\| 0.96 \| 2, 1.5, 0.5, 0.8 \| 1 – 0.1 \| \d", page)
     for name in ("counts", "regimes", "reset", "high-noise", "less-noise", "noiseless",
                  "high-noise-by-b"):  # fmt: skip
