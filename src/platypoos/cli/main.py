@@ -278,9 +278,6 @@ def explain(found: Plan, labels: Sequence[str]) -> str:
         f"depth reached: {found.depth}, calls used: {found.calls}"
         + ("" if found.budget is None else f" of {found.budget}"),
     ]
-    if found.gap_interval is not None and found.gap >= 0.0:
-        low, high = found.gap_interval
-        lines.append(f"its lead by fresh samples: {low:.6g} to {high:.6g} (95 %)")
     if found.enough is not None:
         likely = "are unlikely to" if found.enough else "may"
         lines.append(f"more calls {likely} change the decision")
