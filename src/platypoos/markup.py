@@ -30,6 +30,20 @@ def number(value: float | None, digits: int = 6) -> str:
     return f"{value + 0.0:.{digits}g}" if value else "0"
 
 
+def rounded(value: float, error: float) -> str:
+    """A number with the digits that its error leaves: one of the error, or two if it begins with 1.
+
+    >>> rounded(-4.9354, 0.313), rounded(0.313, 0.313), rounded(1234.5, 170.0), rounded(2.5, 0.0)
+    ('-4.9', '0.3', '1230', '2.5')
+    """
+    if not (math.isfinite(value) and math.isfinite(error) and error > 0.0):
+        return number(value, 5)
+    places = -math.floor(math.log10(error))
+    places += error * 10.0**places < 2.0
+    text = f"{round(value, places) + 0.0:.{max(places, 0)}f}"
+    return text if float(text) else text.removeprefix("-")
+
+
 def signed(value: float, digits: int = 4) -> str:
     """A difference, with its sign.
 

@@ -154,6 +154,14 @@ def test_actions_that_work_slowly_are_repeated():
     assert {rate: pp.advise(inertia(rate)).repeat for rate in rates} == rates
 
 
+def test_rewards_that_are_always_the_same_are_called_constant():
+    said = str(pp.advise(pp.problems.CartPole()))
+    assert "every step paid the same, so only the ends tell actions apart" in said
+    assert "random walks ended, the shortest after" in said
+    assert "on an idle machine" in said
+    assert "constant" not in str(pp.advise(inertia(0.02)))  # it pays nothing
+
+
 def test_smaller_time_steps_take_longer_repeats():
     usual, finer = (pp.advise(pp.problems.Acrobot(dt=dt)) for dt in (0.2, 0.1))
     assert usual.silent

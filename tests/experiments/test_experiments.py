@@ -143,6 +143,7 @@ def test_a_failing_cell_is_recorded_and_the_others_go_on(tmp_path, capsys, monke
     assert main(command) == 1
     captured = capsys.readouterr()
     assert "3 cells done" in captured.out
+    assert "N = " in captured.out  # the table of means
     assert "1 cells failed" in captured.err
     page = (tmp_path / "out" / "report.html").read_text()
     assert "out of luck" in page

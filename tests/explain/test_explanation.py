@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -55,6 +56,50 @@ def test_the_table(silent, noisy):
     assert "95 % interval" in str(noisy)
     assert repr(silent).startswith("Plan(action=0, value=")
     assert "\n" not in repr(silent)
+
+
+def test_a_higher_value_that_is_not_trusted(tmp_path):
+    """The finalist that won by fresh samples shows a lower value: no negative lead is told."""
+
+    def noisy(state, action, rng):
+        return (state + action) % 7, rng.normal(scale=5.0) + 0.3 * (action == 1), False
+
+    model = pp.FunctionModel(noisy, 3, 0, action_names=("left", "work", "rest"))
+    found = pp.plan(model, budget=150, discount=0.9, seed=55)
+    assert found.gap < 0.0
+    why = found.explain(tmp_path / "why.html")
+    page = (tmp_path / "why.html").read_text(encoding="utf-8")
+    assert why.verdict == "undecided"
+    assert 'class="chip undecided"' in page
+    assert "Why the higher number is not trusted" in page
+    assert "Where the lead comes from" not in page
+    assert why.model == "noisy"
+    rival, best = why.rival.samples, why.best.samples
+    for text in (str(found).splitlines()[0], why.summary):
+        assert f"'work' shows a higher value, 5.67, but from fewer samples ({rival} against" in text
+        assert f"against {best})" in text
+        assert "by -" not in text
+    assert why.summary.startswith("Undecided between 'rest' and 'work'")
+
+
+def test_verdicts(silent, noisy):
+    assert silent.explain().verdict == "clear"
+    tie = pp.plan(pp.FunctionModel(lambda s, a, rng: (s, 1.0, False), 2, 0), budget=50, seed=0)
+    assert tie.explain().verdict == "a tie"
+    assert replace(noisy, gap_interval=(0.5, 2.0), enough=True).explain().verdict == "clear"
+    assert replace(noisy, gap_interval=(0.5, 2.0), enough=False).explain().verdict == "likely"
+    unsure = replace(noisy, gap_interval=(-90.0, 90.0)).explain()
+    assert unsure.verdict == "undecided"
+    assert "is far less than the noise (± 90)" in unsure.summary
+
+
+def test_steps_at_the_end_that_add_nothing_are_one_bar():
+    def early(state, action, rng):
+        return state + 1, float(action == 1 and state == 0), state > 5
+
+    found = pp.plan(pp.FunctionModel(early, 2, 0), budget=200, discount=0.9, seed=0)
+    labels = [bar.label for bar in found.explain().bars]
+    assert labels == ["step 1", "steps 2 to 7"]
 
 
 def test_numbers_stand_in_for_names():

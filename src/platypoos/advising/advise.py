@@ -91,7 +91,7 @@ def _recommend(
         _about_states(probe, found.met, found.steps),
         *_about_noise(noise, access, probe.access),
         _about_ends(ends, found.steps),
-        _about_rewards(silent=found.silent, noisy=noise.rewards > 0),
+        _about_rewards(silent=found.silent, constant=found.constant, noisy=noise.rewards > 0),
         Statement("repeat", str(repeat), why),
         Statement("discount", f"{discount:g}", because),
         _about_budget(budget, seconds, each, batches=batches),
@@ -202,13 +202,16 @@ def _about_ends(ends: Ends, steps: int) -> Statement:
     if not ends.ended:
         return Statement("ends", "none seen", f"{steps} random steps ended no episode")
     typical = (
-        f"{ends.ended} of {ends.walks} random walks ended, after {ends.earliest} steps or more"
+        f"{ends.ended} of {ends.walks} random walks ended, the shortest after {ends.earliest} steps"
     )
     soon = "soon" if ends.typical <= SOON else "yes"
-    return Statement("ends", soon, f"{typical}, half of them within {ends.typical}")
+    return Statement("ends", soon, f"{typical}, half within {ends.typical}")
 
 
-def _about_rewards(*, silent: bool, noisy: bool) -> Statement:
+def _about_rewards(*, silent: bool, constant: bool, noisy: bool) -> Statement:
+    if constant:
+        why = "every step paid the same, so only the ends tell actions apart"
+        return Statement("rewards", "constant", why)
     if noisy:
         return Statement("rewards", "noisy", "a few samples cannot tell what they depend on")
     if silent:
@@ -222,7 +225,9 @@ def _about_budget(budget: int, seconds: float, each: float, *, batches: bool) ->
     if batches:
         why = f"at least, in {seconds:g} s: the model runs in batches, so give a deadline instead"
         return Statement("budget", f"{budget:,}", why)
-    why = f"calls in {seconds:g} s, each {_time(each)} with the planner's own work"
+    why = (
+        f"calls in {seconds:g} s on an idle machine, each {_time(each)} with the planner's own work"
+    )
     if budget * each > seconds:
         why = f"one call of {_time(each)} for each action is the least; {seconds:g} s are too short"
     return Statement("budget", f"{budget:,}", why)

@@ -63,6 +63,8 @@ class Findings:
     ends: Ends
     silent: bool
     """Each action had the same reward wherever it was taken, ends aside."""
+    constant: bool
+    """Every step paid the same, and not nothing, ends aside."""
     timed: list[float]
     """Seconds of calls; of such that go back to a known state, as those of planners, if any."""
 
@@ -80,6 +82,7 @@ def look_at(probe: Probe) -> Findings:
         noise=noise,
         ends=find_ends(walks),
         silent=rewards_are_silent(walks),
+        constant=rewards_are_constant(walks),
         timed=again if len(again) >= LEAST_CALLS else probe.seconds,
     )
 
@@ -180,6 +183,12 @@ def rewards_are_silent(walks: list[Walk]) -> bool:
             if abs(seen.reward - usual) > 1e-9 * max(1.0, abs(usual)):
                 return False
     return True
+
+
+def rewards_are_constant(walks: list[Walk]) -> bool:
+    """Whether every step paid the same, whatever the action, ends aside; and not nothing."""
+    paid = {seen.reward for walk in walks for seen in walk.seen if not seen.terminated}
+    return len(paid) == 1 and 0.0 not in paid
 
 
 def find_repeat(probe: Probe, walks: list[Walk]) -> int:

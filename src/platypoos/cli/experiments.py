@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,7 @@ from platypoos.choosing import DEFAULT_DISCOUNT
 from platypoos.cli.arena import add_command
 from platypoos.cli.options import whole
 from platypoos.errors import InvalidArgument
-from platypoos.experiments.own import choice_of, is_own, load_own, own_block
+from platypoos.experiments.own import choice_of, is_own, load_own, own_block, table_of_means
 from platypoos.experiments.paper import paper
 from platypoos.experiments.report import write_report
 from platypoos.experiments.runner import run
@@ -127,7 +128,13 @@ def _add_running(parser: argparse.ArgumentParser, out: Path) -> None:
     parser.add_argument("--quiet", action="store_true", help="no progress bar")
 
 
-def _execute(experiment: Experiment, args: argparse.Namespace, problems: Makers = NO_MAKERS) -> int:
+def _execute(
+    experiment: Experiment,
+    args: argparse.Namespace,
+    problems: Makers = NO_MAKERS,
+    *,
+    show: Callable[..., str] | None = None,
+) -> int:
     if args.out.exists() and not args.out.is_dir():
         raise InvalidArgument(f"--out must be a directory, but {args.out} is a file")
     try:
@@ -148,6 +155,12 @@ def _execute(experiment: Experiment, args: argparse.Namespace, problems: Makers 
         )
         return 130
     print(summary)
+    if show is not None:
+        store = Store(args.out)
+        try:
+            print(show(experiment, store.rows()))
+        finally:
+            store.close()
     for path in write_report(args.out):
         print(path)
     if summary.failed + summary.failed_before:
@@ -170,7 +183,7 @@ def _compare(args: argparse.Namespace) -> int:
     if args.file is not None:
         if args.problem or args.planner or args.budget or settings:
             raise InvalidArgument("the grid is in the --file: pass that or its options, not both")
-        return _execute(load(args.file), args)
+        return _execute(load(args.file), args, show=table_of_means)
     own = {text: load_own(text) for text in args.problem if is_own(text)}
     named = [choice_of(text) for text in args.problem if text not in own]
     planners = tuple(choice_of(text) for text in args.planner or ["platypoos"])
@@ -183,7 +196,7 @@ def _compare(args: argparse.Namespace) -> int:
     usual = {"seeds": 20, "steps": 20, "discount": DEFAULT_DISCOUNT}
     for name, maker in own.items():
         blocks.append(own_block(name, maker, planners, budgets, **{**usual, **settings}))
-    return _execute(Experiment("comparison", tuple(blocks)), args, own)
+    return _execute(Experiment("comparison", tuple(blocks)), args, own, show=table_of_means)
 
 
 def _report(args: argparse.Namespace) -> int:

@@ -30,6 +30,7 @@ from platypoos.cli.theory import add_theory_command
 from platypoos.compile.workshop import wait_for_compilers
 from platypoos.errors import InvalidArgument, PlatypoosError
 from platypoos.experiments.spec import PROBLEMS, Choice, make
+from platypoos.explain.verdict import lead
 from platypoos.plan import Plan
 from platypoos.planners import available
 from platypoos.problems import Problem, SwitchChain
@@ -272,14 +273,11 @@ def explain(found: Plan, labels: Sequence[str]) -> str:
     more = " …" if len(found.actions) > 16 else ""
     lines += [
         "",
-        f"ahead of the runner-up by {found.gap:.6g}",
+        (lead(found).lstrip(",. ") or "there is no runner-up"),
         f"best sequence: {sequence}{more} ({len(found.actions)} steps)",
         f"depth reached: {found.depth}, calls used: {found.calls}"
         + ("" if found.budget is None else f" of {found.budget}"),
     ]
-    if found.gap_interval is not None:
-        low, high = found.gap_interval
-        lines.append(f"its lead by fresh samples: {low:.6g} to {high:.6g} (95 %)")
     if found.enough is not None:
         likely = "are unlikely to" if found.enough else "may"
         lines.append(f"more calls {likely} change the decision")

@@ -46,20 +46,24 @@ class Comparison:
 
     def __str__(self) -> str:
         """A table for each problem."""
-        text = []
-        for block in self.experiment.blocks:
-            found = lines(block, block.problems[0], self.rows)
+        return table_of_means(self.experiment, self.rows)
+
+
+def table_of_means(experiment: Experiment, rows: dict[str, dict[str, Any]]) -> str:
+    """Means and their 95 % intervals as text, a table for each problem."""
+    text = []
+    for block in experiment.blocks:
+        for problem in block.problems:
+            found = lines(block, problem, rows)
             wide = max(len(line.planner.title) for line in found)
             head = "".join(f"{f'N = {n:,}':>26}" for n in block.budgets)
-            text += [
-                f"{block.title} ({block.measure}, {block.seeds} runs)",
-                " " * wide + " " + head,
-            ]
+            title = block.title if len(block.problems) == 1 else f"{block.title}: {problem.title}"
+            text += [f"{title} ({block.measure}, {block.seeds} runs)", " " * wide + " " + head]
             for line in found:
                 means = line.intervals()
                 cells = [f"{means[n]!s:>26}" if n in means else f"{'–':>26}" for n in block.budgets]
                 text.append(f"{line.planner.title:{wide}} {''.join(cells)}")
-        return "\n".join(text)
+    return "\n".join(text)
 
 
 def compare(
@@ -158,7 +162,7 @@ def own_block(
     except Exception as error:
         raise InvalidArgument(
             f"problem {name!r} cannot be made: {type(error).__name__}: {error}; its function must "
-            "take nothing, or a seed"
+            "take nothing, or one argument named seed"
         ) from error
     missing = missing_from(model)
     if missing:

@@ -32,8 +32,9 @@ SCORE = (
     f"family is the mean of its problems, each counted as at least {LOWEST:g}."
 )
 WORSE = (
-    "Runs with the same seed are paired; a one-sided t-test for each problem and budget, corrected "
-    f"for their number (Holm), at {SIGNIFICANT:.0%}."
+    "Runs with the same seed are paired; a one-sided t-test for each problem and budget, whose p "
+    "is never taken to be below 1/2^n with n pairs, corrected for their number (Holm), at "
+    f"{SIGNIFICANT:.0%}."
 )
 
 

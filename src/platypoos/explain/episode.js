@@ -42,6 +42,13 @@
     `${(t + 0.4) * wide},${H - 8 - (H - 16) * up(v)}`).filter(Boolean).join(" ");
   draw("polyline", spark, { points, fill: "none", stroke: "#0b6e5f", "stroke-width": 2,
     "vector-effect": "non-scaling-stroke" });
+  const range = list => {
+    const known = list.filter(x => x !== null && x !== undefined);
+    return known.length ? `${short(Math.min(...known))} to ${short(Math.max(...known))}` : "not known";
+  };
+  get("axis-reward").textContent = `bars: reward, ${range([0, ...rewards])}`;
+  get("axis-value").textContent = `line: value of the plan, ${range(values)}`;
+  get("axis-last").textContent = `step ${steps.length}`;
   const cursor = draw("line", spark, { y1: 0, y2: H, stroke: "#f2a900", "stroke-width": 2,
     "vector-effect": "non-scaling-stroke" });
   spark.onclick = e => {
@@ -101,7 +108,7 @@
     table.textContent = "";
     if (!s.ahead) return;
     const head = make("tr", table);
-    for (const text of ["step", "recommended", "reward", "leads to", "runner-up", "reward", "leads to"].slice(0, s.ahead[1] ? 7 : 4)) make("th", head, text, text === "leads to" ? "leads" : "");
+    for (const text of ["step", "recommended", "reward", "leads to", s.gap < 0 ? "higher, but not trusted" : "runner-up", "reward", "leads to"].slice(0, s.ahead[1] ? 7 : 4)) make("th", head, text, text === "leads to" ? "leads" : "");
     for (let i = 0; i < Math.max(...s.ahead.map(l => l.length)); i++) {
       const row = make("tr", table);
       make("td", row, `+${i + 1}`);
@@ -122,9 +129,7 @@
     get("where").textContent = `${now + 1} / ${steps.length}`;
     get("title").textContent = `Step ${now + 1}: ${name(s.action)}`;
     get("told").textContent = `state ${s.state}; reward received ${short(s.reward)}, ${s.calls.toLocaleString("en")} calls`;
-    const lead = s.gap === null || s.gap === undefined ? "" : s.gap === 0 ?
-      "worth the same as the runner-up" : `ahead of the runner-up by ${short(s.gap)}`;
-    get("lead").textContent = lead + (s.interval ? ` (${short(s.interval[0])} to ${short(s.interval[1])}, 95 %)` : "");
+    get("lead").textContent = s.lead || "";
     if (data.pictures.length) { get("frame").src = data.pictures[data.frames[now]]; get("frame").hidden = false; }
     if (data.path) drawMap(now);
     bars(s); ahead(s);

@@ -17,6 +17,7 @@ from platypoos.explain.page import (
 )
 from platypoos.explain.pictures import Painter, landmarks_of, places_of
 from platypoos.explain.sequences import Line, lines_of
+from platypoos.explain.verdict import lead
 from platypoos.markup import escape, number, show_state
 
 if TYPE_CHECKING:
@@ -50,20 +51,22 @@ def episode_page(episode: Episode, command: str | None = None) -> str:
         f"discount {episode.discount:g}",
     ]
     data = episode_data(episode, model)
-    end = "The episode ended by itself." if episode.terminated else "It was stopped after that."
-    lead = (
+    end = "The episode ended by itself."
+    if not episode.terminated:
+        end = f"The episode had not ended; {len(episode.actions)} steps were asked for."
+    text = (
         f"{len(episode.actions)} steps were taken, each one planned anew, for a total reward of "
         f"{number(sum(episode.rewards))}. {end} Move the slider to see each decision and what "
         "it was weighed against."
     )
-    title = f'<h1>{escape(name)}</h1><p class="lead">{escape(lead)}</p>'
+    title = f'<h1>{escape(name)}</h1><p class="lead">{escape(text)}</p>'
     body = [
         f"<header>{title}{fact_list(facts)}</header>",
         _PLAYER,
         section(
             "Over time",
             "The rewards received (bars) and the value of each plan (line). Click to go there.",
-            '<svg class="spark" id="spark" preserveAspectRatio="none"></svg>',
+            _CHART,
             "time",
         ),
         code_section(command or episode_code(episode)),
@@ -72,6 +75,11 @@ def episode_page(episode: Episode, command: str | None = None) -> str:
     return whole_page(name, "".join(body), "episode.js")
 
 
+_CHART = """\
+<div class="axis"><span id="axis-reward"></span><span id="axis-value"></span></div>
+<svg class="spark" id="spark" preserveAspectRatio="none"></svg>
+<div class="axis"><span>step 1</span><span id="axis-last"></span></div>
+"""
 _PLAYER = """\
 <section class="player"><button id="play" aria-label="play">play</button>
 <input type="range" id="slider" min="0" value="0" aria-label="step">
@@ -142,8 +150,7 @@ def _step(episode: Episode, t: int, plan: Plan | None) -> dict[str, Any]:
         row["values"] = [_finite(value) for value in plan.action_values.tolist()]
         row["gap"] = _finite(plan.gap)
         row["depth"] = plan.depth
-        if plan.gap_interval is not None:
-            row["interval"] = [_finite(end) for end in plan.gap_interval]
+        row["lead"] = lead(plan).lstrip(",. ")
         row["ahead"] = [
             [
                 [step.action, _finite(step.reward), show_state(step.state, 40)]

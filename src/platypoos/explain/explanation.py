@@ -12,7 +12,8 @@ from platypoos.explain.flips import Flip, flips_of
 from platypoos.explain.origin import code_of
 from platypoos.explain.sequences import Line, lines_of
 from platypoos.explain.summary import Summary
-from platypoos.markup import escape, html_table, number, plain, show_state, signed
+from platypoos.explain.verdict import ends_of, higher, margin_of, undecided, verdict_of
+from platypoos.markup import escape, html_table, number, plain, rounded, show_state, signed
 
 if TYPE_CHECKING:
     from platypoos.plan import Plan
@@ -68,8 +69,11 @@ class Explanation:
     rival: Line | None
     """The best sequence with another first action; None if there is none."""
     gap: float | None
+    """The lead; negative if the rival shows a higher value that is not trusted."""
     gap_interval: tuple[float, float] | None
     enough: bool | None
+    verdict: str
+    """"clear", "likely", "undecided" or "a tie"; empty if the planner cannot tell."""
     parts_at: int | None
     """The first step, from 0, at which the two sequences differ."""
     meets_at: int | None
@@ -92,7 +96,7 @@ class Explanation:
 
     def as_dict(self) -> dict[str, Any]:
         """Plain data for JSON."""
-        flat = ("version", "action", "name", "summary", "gap", "gap_interval", "enough")
+        flat = ("version", "action", "name", "summary", "gap", "gap_interval", "enough", "verdict")
         more = ("calls", "budget", "depth", "discount", "planner", "model", "state", "code")
         data = {name: getattr(self, name) for name in (*flat, "parts_at", "meets_at", *more)}
         data["action_names"] = self.action_names
@@ -108,6 +112,13 @@ class Explanation:
         """The same as text."""
         return json.dumps(self.as_dict(), indent=1)
 
+    @property
+    def bars_title(self) -> str:
+        """What the bars show."""
+        if self.gap is not None and self.gap < 0.0:
+            return "why the higher number is not trusted"
+        return "where the lead comes from"
+
     def __repr__(self) -> str:
         return f"Explanation({self.summary!r})"
 
@@ -115,7 +126,7 @@ class Explanation:
         parts = [f"<p><b>{escape(self.summary)}</b></p>"]
         if self.bars:
             rows = [(bar.label, signed(bar.amount)) for bar in self.bars]
-            parts.append(html_table(["where the lead comes from", "adds"], rows))
+            parts.append(html_table([self.bars_title, "adds"], rows))
         items = "".join(f"<li>{escape(flip.text)}</li>" for flip in self.flips)
         parts.append(f"<p>What would change the decision:</p><ul>{items}</ul>")
         return f"<div>{''.join(parts)}</div>"
@@ -123,7 +134,7 @@ class Explanation:
     def __str__(self) -> str:
         lines = [self.summary, ""]
         if self.bars:
-            lines.append("where the lead comes from:")
+            lines.append(f"{self.bars_title}:")
             lines += [f"  {bar.amount:>+12.4g}  {bar.label}" for bar in self.bars]
             lines.append("")
         lines.append("what would change the decision:")
@@ -148,6 +159,8 @@ def explanation_of(plan: Plan, command: str | None = None) -> Explanation:
     rival = ranked[0] if ranked else None
     searched = plan.summary
     gap = None if rival is None else best.value - rival.value
+    margin = margin_of(plan, best, rival)
+    verdict = verdict_of(plan, gap, margin)
     counts = [0] * plan.num_actions
     if searched is not None:
         counts = [sum(row[a] for row in searched.counts) for a in range(plan.num_actions)]
@@ -167,13 +180,14 @@ def explanation_of(plan: Plan, command: str | None = None) -> Explanation:
     return Explanation(
         action=plan.action,
         name=plan.action_names[plan.action],
-        summary=_summary(plan, best, rival),
+        summary=_summary(plan, best, rival, verdict),
         choices=choices,
         best=best,
         rival=rival,
         gap=gap,
         gap_interval=plan.gap_interval,
         enough=plan.enough,
+        verdict=verdict,
         parts_at=parts_at,
         meets_at=meets_at,
         bars=() if rival is None or gap is None else waterfall(best, rival, gap),
@@ -215,6 +229,10 @@ def waterfall(best: Line, rival: Line, gap: float) -> tuple[Bar, ...]:
             if t < len(line.steps) and not math.isnan(line.steps[t].reward):
                 amount += sign * line.steps[t].weight * line.steps[t].reward
         parts.append((t, t, amount))
+    least = 1e-9 * max(abs(amount) for _, _, amount in parts)
+    while len(parts) > 1 and abs(parts[-1][2]) <= least and abs(parts[-2][2]) <= least:
+        first, last = parts[-2], parts.pop()  # the same from there on: one bar
+        parts[-1] = (first[0], last[1], first[2] + last[2])
     while len(parts) > MOST_BARS:
         sizes = [abs(parts[i][2]) + abs(parts[i + 1][2]) for i in range(len(parts) - 1)]
         i = sizes.index(min(sizes))
@@ -232,34 +250,30 @@ def waterfall(best: Line, rival: Line, gap: float) -> tuple[Bar, ...]:
     return tuple(bars)
 
 
-def _summary(plan: Plan, best: Line, rival: Line | None) -> str:
-    """The reason in two or three sentences."""
+def _summary(plan: Plan, best: Line, rival: Line | None, verdict: str) -> str:
+    """The reason in a few sentences."""
     length = len(best.steps)
+    gap = 0.0 if rival is None else best.value - rival.value
+    margin = margin_of(plan, best, rival)
+    worth = rounded(best.value, -gap) if gap < 0.0 else best.shown
     text = (
         f"Take {best.label} now. Its best sequence looks {length} "
-        f"step{'s' if length != 1 else ''} ahead and is worth {number(best.value, 5)}"
+        f"step{'s' if length != 1 else ''} ahead and is worth {worth}"
     )
+    if verdict == "undecided" and rival is not None:
+        text = f"{undecided(plan, best, rival, margin)} {text}"
     if rival is None:
         return text + "; no other first action was evaluated."
-    gap = best.value - rival.value
     if gap > 0:
-        text += (
-            f"; the runner-up, {rival.label}, is worth {number(rival.value, 5)}, "
-            f"which is {number(gap, 4)} less."
-        )
+        less = rounded(gap, margin) if margin and gap > margin else number(gap, 4)
+        text += f"; the runner-up, {rival.label}, is worth {rival.shown}, which is {less} less."
     elif gap == 0:
         text += f". The runner-up, {rival.label}, is worth the same by all that was seen."
     else:
-        text += (
-            f"; {rival.label} shows {number(rival.value, 5)}, but by fewer samples, so that is "
-            "less certain."
-        )
+        text += f". {higher(best, rival, rounded(rival.value, -gap), plan.gap_interval)}."
     if plan.gap_interval is not None:
-        low, high = plan.gap_interval
-        text += (
-            f" Fresh samples put the lead between {number(low, 4)} and {number(high, 4)} "
-            "(95 % confidence)."
-        )
+        low, high = ends_of(plan.gap_interval)
+        text += f" Fresh samples put the lead between {low} and {high} (95 % confidence)."
     elif plan.noise is not None and plan.noise.deviation == 0.0:
         text += " No noise was seen in the rewards."
     if plan.enough is not None:

@@ -134,7 +134,12 @@ def _calls(plan: Plan, best: Line, rival: Line, gap: float) -> list[Flip]:
         return [_beyond(plan, best, rival)]
     margin = CONFIDENT * deviation * spread_of(best.steps, rival.steps)
     if gap <= 0.0:
-        return [Flip("calls", "There is no lead: more calls may well flip the decision.")]
+        return [
+            Flip(
+                "calls",
+                "The values are too uncertain to tell: more calls may well flip the decision.",
+            )
+        ]
     if margin <= gap:
         text = (
             f"The lead of {number(gap, 4)} is {number(gap / margin, 3)} times its 95 % margin by "
@@ -144,10 +149,19 @@ def _calls(plan: Plan, best: Line, rival: Line, gap: float) -> list[Flip]:
     needed = max(plan.calls + 1, calls_for(plan, best, gap))
     text = (
         f"The lead of {number(gap, 4)} is smaller than its 95 % margin by all samples, "
-        f"{number(margin, 4)}: noise alone may flip it. About {needed:,} calls, "
-        f"{number(needed / plan.calls, 3)} times as many, make the margin as small as that."
+        f"{number(margin, 4)}: noise alone may flip it. About {_two_digits(needed):,} calls, "
+        f"{number(needed / plan.calls, 2)} times as many, make the margin as small as that."
     )
     return [Flip("calls", text, float(needed))]
+
+
+def _two_digits(count: int) -> int:
+    """A number of calls that is an estimate anyway.
+
+    >>> _two_digits(698_123), _two_digits(7)
+    (700000, 7)
+    """
+    return round(count, -max(0, len(str(count)) - 2))
 
 
 def calls_for(plan: Plan, best: Line, lead: float) -> int:

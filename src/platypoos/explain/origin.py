@@ -28,6 +28,9 @@ class Origin:
         name = getattr(self.model, "name", None)
         if isinstance(name, str) and name:
             return name
+        function = getattr(getattr(self.model, "function", None), "__name__", "step")
+        if type(self.model).__name__ == "FunctionModel" and function not in {"step", "<lambda>"}:
+            return str(function)
         return self.model_code.split("(", 1)[0].removeprefix("pp.").removeprefix("problems.")
 
     @property

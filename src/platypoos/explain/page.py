@@ -13,7 +13,8 @@ from platypoos.explain.explanation import Explanation, describe_state
 from platypoos.explain.pictures import Painter, landmarks_of, places_of
 from platypoos.explain.sequences import Line, Step
 from platypoos.explain.summary import Summary
-from platypoos.markup import escape, number, signed
+from platypoos.explain.verdict import ends_of, higher
+from platypoos.markup import escape, number, rounded, signed
 from platypoos.version import __version__
 
 if TYPE_CHECKING:
@@ -55,7 +56,10 @@ def plan_page(why: Explanation, model: Any = None) -> str:
         sequences = _sequences(why, painter)
     facts = [why.model, why.planner, f"{why.calls:,} calls of the model"]
     facts += [f"discount {why.discount:g}", f"depth {why.depth}"]
-    title = f"<h1>Why <b>{escape(_bare(why))}</b>?</h1>"
+    chip = ""
+    if why.verdict:
+        chip = f' <span class="chip {why.verdict.split()[-1]}">{why.verdict}</span>'
+    title = f"<h1>Why <b>{escape(_bare(why))}</b>?{chip}</h1>"
     body = [
         f'<header>{title}<p class="lead">{escape(why.summary)}</p>{fact_list(facts)}</header>',
         _values(why),
@@ -147,11 +151,13 @@ def _values(why: Explanation) -> str:
         value = choice.value or 0.0
         low, high = choice.interval or (value, value)
         band = f'<i style="left:{scale(low)}%;width:{scale(high) - scale(low):.3f}%"></i>'
-        margin = "" if high == low else f" ± {number((high - low) / 2, 3)}"
+        margin = (high - low) / 2
+        text = rounded(value, margin)
+        text += f" ± {rounded(margin, margin)}" if margin > 0.0 else ""
         rows.append(
             f'<div class="name {kind}">{escape(choice.name)}</div><div class="lane {kind}">{band}'
             f'<b style="left:{scale(value)}%"></b></div>'
-            f'<div class="num">{number(value, 5)}{margin}</div>'
+            f'<div class="num">{text}</div>'
         )
     shown, hidden = rows[:MOST_CHOICES], rows[MOST_CHOICES:]
     content = f'<div class="chart">{"".join(shown)}</div>'
@@ -172,11 +178,8 @@ def _values(why: Explanation) -> str:
             "sequences, so that values are a little too high."
         )
     if why.gap_interval is not None:
-        low, high = why.gap_interval
-        note += (
-            f" By fresh samples, which chose nothing, the lead is {number(low, 4)} to "
-            f"{number(high, 4)}."
-        )
+        first, last = ends_of(why.gap_interval)
+        note += f" By fresh samples, which chose nothing, the lead is {first} to {last}."
     return section("What each first action is worth", note, content, "values")
 
 
@@ -185,7 +188,8 @@ def _sequences(why: Explanation, painter: Painter) -> str:
     length = min(MOST_STEPS, max(len(best.steps), 0 if rival is None else len(rival.steps)))
     head = f'<div class="head t"></div><div class="head b">{escape(_bare(why))} (recommended)</div>'
     head += f'<div class="head r">{escape(rival.label.strip(QUOTES)) if rival else ""}'
-    head += " (runner-up)</div>" if rival else "</div>"
+    role = "runner-up" if why.gap is None or why.gap >= 0.0 else "higher, but not trusted"
+    head += f" ({role})</div>" if rival else "</div>"
     start = painter(best.start)
     first = f'<div class="t">now</div><div>{_state(best.start, start)}</div><div></div>'
     rows = [
@@ -206,6 +210,10 @@ def _sequences(why: Explanation, painter: Painter) -> str:
             if why.meets_at is not None
             else "."
         )
+    content += (
+        '<p class="note">Steps with few samples (in brackets) are guesses; only the first action '
+        "is taken.</p>"
+    )
     if painter.failure:
         note += f" There are no pictures: {painter.failure}"
     title = "The best sequence and its rival" if rival else "The best sequence"
@@ -296,8 +304,15 @@ def _waterfall(why: Explanation) -> str:
         f"What each step adds to the lead of {why.best.label} over {why.rival.label}: the "
         "difference of the two rewards, discounted. The bars add up to the lead."
     )
+    if why.gap is not None and why.gap < 0.0:
+        shown = rounded(why.rival.value, -why.gap)
+        note = (
+            f"{higher(why.best, why.rival, shown, why.gap_interval)}. The bars show where the two "
+            "differ: what each step adds to the lead, which is negative here."
+        )
     content = f'<div class="chart">{"".join(rows)}</div>'
-    return section("Where the lead comes from", note, content, "waterfall")
+    title = why.bars_title
+    return section(title[0].upper() + title[1:], note, content, "waterfall")
 
 
 def _bar(label: str, left: float, right: float, kind: str, zero: float, text: str) -> str:

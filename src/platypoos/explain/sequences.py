@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from platypoos.discounting import spans
 from platypoos.ledger.tree import OPENED, ROOT, TERMINAL, Tree
+from platypoos.markup import rounded
 
 if TYPE_CHECKING:
     from platypoos.plan import Plan
@@ -66,9 +67,21 @@ class Line:
         return self.value - CONFIDENT * self.error, self.value + CONFIDENT * self.error
 
     @property
+    def shown(self) -> str:
+        """The value as texts show it: with its margin, and not with more digits than that."""
+        margin = 0.0 if self.error is None else CONFIDENT * self.error
+        text = rounded(self.value, margin)
+        return f"{text} ± {rounded(margin, margin)}" if margin > 0.0 else text
+
+    @property
     def seen(self) -> float:
         """Discounted sum of the mean rewards."""
         return self.steps[-1].total if self.steps else 0.0
+
+    @property
+    def samples(self) -> int:
+        """Samples of all steps; those that steps share are counted once."""
+        return sum({step.source: step.samples for step in self.steps}.values())
 
     def as_dict(self) -> dict[str, Any]:
         """Plain data; states are objects still."""

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from platypoos.explain.sequences import Line, lines_of
+from platypoos.explain.verdict import lead
 from platypoos.markup import escape, html_table, number, show_state, text_table
 
 if TYPE_CHECKING:
@@ -22,12 +23,7 @@ def decision(plan: Plan) -> str:
     shown = (
         f"action {plan.action}" if name == str(plan.action) else f"{name} (action {plan.action})"
     )
-    lead = "" if np.isnan(plan.gap) else f", ahead of the runner-up by {number(plan.gap, 4)}"
-    lead = ", worth the same as the runner-up" if plan.gap == 0.0 else lead
-    if plan.gap_interval is not None:
-        low, high = plan.gap_interval
-        lead += f" (fresh samples: {number(low, 4)} to {number(high, 4)}, 95 %)"
-    return f"decision: {shown}{lead}"
+    return f"decision: {shown}{lead(plan)}"
 
 
 def values_table(plan: Plan, lines: dict[int, Line]) -> tuple[list[str], list[list[str]]]:
@@ -46,7 +42,8 @@ def values_table(plan: Plan, lines: dict[int, Line]) -> tuple[list[str], list[li
             interval = lines[action].interval if action in lines else None
             text = "" if interval is None else f"{number(interval[0])} to {number(interval[1])}"
             row.append(text)
-        role = {plan.action: "recommended", runner_up: "runner-up"}.get(action, "")
+        second = "runner-up" if not plan.gap < 0.0 else "higher, but not trusted"
+        role = {plan.action: "recommended", runner_up: second}.get(action, "")
         rows.append([*row, role])
     return head, rows
 
