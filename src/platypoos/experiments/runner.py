@@ -179,10 +179,6 @@ def _results(
             except BrokenProcessPool as error:
                 deaths = _one_more(deaths, error)
                 waiting += under_way.values()
-            except BaseException:
-                for future in under_way:
-                    future.cancel()
-                raise
 
 
 def _is_loss(error: Exception) -> bool:
