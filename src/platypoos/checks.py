@@ -67,6 +67,10 @@ def check_discount(discount: object, *, may_be_one: bool = False) -> float:
         raise InvalidArgument(f"discount must be a number in [0, 1), got {discount!r}")
     value = float(discount)
     if not (0.0 <= value < 1.0 or (may_be_one and value == 1.0)):
+        if 1.0 < value < 100.0:
+            raise InvalidArgument(
+                f"discount must be in [0, 1), got {discount!r}; did you mean {value / 100:g}?"
+            )
         raise InvalidArgument(
             f"discount must be in [0, 1), got {discount!r}; for episodes without a discount, plan "
             "with discount=1.0 and horizon=, the number of steps to their end"

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import math
-from dataclasses import replace
+from dataclasses import MISSING, fields, replace
 from typing import Any
 
 from platypoos.errors import InvalidArgument
 from platypoos.models.wrappers import WrappedModel
+from platypoos.planners import available
 from platypoos.planners.platypus.planner import Platypus
 from platypoos.search.base import Planner
 
@@ -32,9 +33,7 @@ def choose_planner(planner: Planner | None, discount: float | None, model: Any) 
         usual = DEFAULT_DISCOUNT if made_for is None else made_for
         planner = Platypus(usual if discount is None else discount)
     if not isinstance(planner, Planner):
-        raise InvalidArgument(
-            f"planner must be a planner such as Platypus(discount=0.95), got {planner!r}"
-        )
+        raise InvalidArgument(_no_planner(planner))
     if discount is not None and discount != planner.discount:
         raise InvalidArgument(
             f"discount {discount!r} is not the planner's, {planner.discount!r}; pass one of them"
@@ -45,3 +44,16 @@ def choose_planner(planner: Planner | None, discount: float | None, model: Any) 
             "for that one; plan with discount=model.discount"
         )
     return planner
+
+
+def _no_planner(given: object) -> str:
+    """What to say to somebody who passed something else, such as the name of a planner."""
+    text = f"planner must be a planner such as pp.Platypus(discount=0.95), got {given!r}"
+    kind = given if isinstance(given, type) else available().get(str(given).lower())
+    if isinstance(kind, type) and issubclass(kind, Planner):
+        needed = [each.name for each in fields(kind) if each.default is MISSING]
+        settings = ", ".join(
+            "discount=0.95" if name == "discount" else name + "=…" for name in needed
+        )
+        text += f"; write planner=pp.{kind.__name__}({settings})"
+    return text

@@ -59,7 +59,7 @@ def signed(value: float, digits: int = 4) -> str:
 
 
 def show_state(state: Any, width: int = 48) -> str:
-    """A state in a few words.
+    """A state in a few words; named tuples with their names.
 
     >>> show_state((1, 2.123456)), show_state(np.zeros(10)), show_state("home")
     ('(1, 2.123)', '[0, 0, 0, 0, 0, 0, … 10 numbers]', 'home')
@@ -76,6 +76,11 @@ def show_state(state: Any, width: int = 48) -> str:
         text = f"{len(state):,} bytes"
     elif isinstance(state, np.ndarray) and state.ndim == 1 and state.dtype.kind in "biuf":
         text = _numbers(state.tolist(), "[]")
+    elif isinstance(state, tuple) and hasattr(state, "_fields"):
+        text = ", ".join(
+            f"{name}={show_state(value, width)}"
+            for name, value in zip(state._fields, state, strict=True)
+        )
     elif isinstance(state, np.ndarray):
         text = f"array of {' × '.join(str(n) for n in state.shape)}"
     elif isinstance(state, tuple | list) and all(isinstance(x, int | float) for x in state):

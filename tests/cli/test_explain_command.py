@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shlex
+import sys
 
 import pytest
 
@@ -42,6 +43,46 @@ def test_an_episode_in_an_environment(tmp_path, capsys):
     assert "2 steps" in said.out
     assert said.err == ""
     assert "data:image/png" in page.read_text(encoding="utf-8")
+
+
+SHOP = """
+from typing import NamedTuple
+import platypoos as pp
+
+class Shop(NamedTuple):
+    day: int
+    stock: int
+
+def step(shop, order, rng):
+    sold = min(3, shop.stock + order)
+    return Shop(shop.day + 1, shop.stock + order - sold), 5.0 * sold - 2.0 * order, False
+
+def make_shop(start=0):
+    return pp.FunctionModel(step, num_actions=4, initial_state=Shop(0, start))
+"""
+
+
+@pytest.fixture
+def shop(tmp_path, monkeypatch):
+    """A module of somebody's own, in the present folder."""
+    (tmp_path / "shop_of_mine.py").write_text(SHOP, encoding="utf-8")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("sys.path", sys.path.copy())
+    return "shop_of_mine:make_shop"
+
+
+def test_a_model_of_ones_own(shop, capsys):
+    assert main(["explain", shop, "--option", "start=4", "--budget", "200", "--seed", "1"]) == 0
+    said = capsys.readouterr().out
+    assert "day=1, stock=1" in said  # nothing need be ordered
+    assert main(["advise", shop, "--quiet"]) == 0
+    assert "4 actions" in capsys.readouterr().out
+    assert main(["explain", shop, "--repeat", "2"]) == 2
+    assert "pp.RepeatedAction(model, 2, discount)" in capsys.readouterr().err
+    assert main(["explain", shop, "--lives", "end"]) == 2
+    assert "--lives is for Gymnasium environments" in capsys.readouterr().err
+    assert main(["play", shop]) == 2
+    assert f"platypoos explain {shop} --steps" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(

@@ -83,7 +83,8 @@ def test_a_higher_value_that_is_not_trusted(tmp_path):
 
 
 def test_verdicts(silent, noisy):
-    assert silent.explain().verdict == "clear"
+    assert silent.explain().verdict == "likely"  # more calls may change it
+    assert replace(silent, enough=True).explain().verdict == "clear"
     tie = pp.plan(pp.FunctionModel(lambda s, a, rng: (s, 1.0, False), 2, 0), budget=50, seed=0)
     assert tie.explain().verdict == "a tie"
     assert replace(noisy, gap_interval=(0.5, 2.0), enough=True).explain().verdict == "clear"

@@ -28,6 +28,29 @@ def test_discount(make, discount):
     assert repr(discount) in str(caught.value)
 
 
+def test_a_discount_in_percent():
+    with pytest.raises(pp.InvalidArgument, match=r"got 95; did you mean 0\.95\?"):
+        pp.plan(MODEL, budget=100, discount=95)
+
+
+@pytest.mark.parametrize("given", ["uct", "UCT", pp.UCT])
+def test_a_planner_by_its_name(given):
+    with pytest.raises(
+        pp.InvalidArgument, match=r"write planner=pp\.UCT\(discount=0\.95, horizon=…"
+    ):
+        pp.plan(MODEL, budget=100, planner=given)
+    with pytest.raises(pp.InvalidArgument, match=r"planner must be .* got 'best'$"):
+        pp.plan(MODEL, budget=100, planner="best")
+
+
+def test_the_five_values_of_an_environment():
+    def step(state, action, rng):
+        return state, 0.0, False, False, {}
+
+    with pytest.raises(pp.TransitionError, match="look like Gymnasium's five"):
+        pp.plan(pp.FunctionModel(step, 2, 0), budget=10)
+
+
 @pytest.mark.parametrize("discount", [1.0, -0.1])
 def test_discount_of_plan_control_and_schedules(discount):
     wanted = "discount must be in|needs horizon="

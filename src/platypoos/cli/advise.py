@@ -15,6 +15,7 @@ examples:
   platypoos advise MountainCar-v0
   platypoos advise Pendulum-v1 --actions 5 --seconds 0.05
   platypoos advise FrozenLake-v1 --option is_slippery=false --json
+  platypoos advise my_module:make_model                       your own: my_module.py is found here
   platypoos advise highway-fast-v0 --seconds 1 --calls 100     a slow one: fewer calls
 """
 
@@ -23,14 +24,14 @@ def add_advise_command(commands: Any) -> None:
     """Add the command to the command line."""
     one = commands.add_parser(
         "advise",
-        help="how to plan with a Gymnasium environment: repeat, discount, budget",
-        description="Find out with a few hundred calls of a Gymnasium environment what a call "
+        help="how to plan with a simulator: repeat, discount, budget",
+        description="Find out with a few hundred calls of a simulator what a call "
         "costs, whether states meet, noise and ends; and advise how many steps an action should "
         "last, a discount, a budget and a planner. Ctrl-C gives advice from the calls made.",
         epilog=EXAMPLES,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    add_environment(one)
+    add_environment(one, own=True)
     add_actions(one)
     one.add_argument(
         "--seconds",

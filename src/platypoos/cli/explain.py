@@ -19,6 +19,7 @@ from platypoos.cli.options import (
 )
 from platypoos.cli.play import add_environment_options
 from platypoos.errors import InvalidArgument
+from platypoos.experiments.own import is_own
 from platypoos.experiments.spec import PROBLEMS, Choice, make
 from platypoos.models.wrappers import NoisyReward
 from platypoos.plan import Episode
@@ -30,6 +31,7 @@ examples:
   platypoos explain FrozenLake-v1 --option is_slippery=false --budget 2000
   platypoos explain CartPole-v1 --repeat 4 --budget 3000 --discount 0.9 --steps 50 --out cart.html
   platypoos explain pillars --steps 40 --discount 0.97 --out pillars.html --film pillars.gif
+  platypoos explain my_module:make_model               your own: my_module.py is found here
   platypoos explain --out why.json                     the same as data
 """
 
@@ -49,9 +51,9 @@ def add_explain_command(commands: Any) -> None:
         "what",
         nargs="?",
         default="switch-chain",
-        metavar="PROBLEM|ENV",
-        help="a problem, as for 'platypoos plan', or a Gymnasium id such as CartPole-v1 "
-        "(%(default)s)",
+        metavar="PROBLEM|ENV|MODULE:FUNCTION",
+        help="a problem, as for 'platypoos plan', a Gymnasium id such as CartPole-v1, or a "
+        "function of your own that makes a model (%(default)s)",
     )
     add_environment_options(one)
     add_planner_options(one)
@@ -77,11 +79,11 @@ def make_model(args: argparse.Namespace) -> Any:
         if args.noise is not None:
             settings["noise"] = args.noise
         return make(PROBLEMS, "problem", Choice.of(args.what, **settings))
-    if "-v" not in args.what and "/" not in args.what:
+    if not is_own(args.what) and "-v" not in args.what and "/" not in args.what:
         known = ", ".join(sorted(set(PROBLEMS) - {"gymnasium"}))
         raise InvalidArgument(
-            f"there is no problem {args.what!r}; problems are {known}, and environments have ids "
-            "such as CartPole-v1"
+            f"there is no problem {args.what!r}; problems are {known}; environments have ids such "
+            "as CartPole-v1; your own model is written MODULE:FUNCTION"
         )
     model = make_environment(args.what, args)
     return NoisyReward(model, args.noise) if args.noise else model

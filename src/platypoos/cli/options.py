@@ -9,6 +9,7 @@ from typing import Any
 
 from platypoos.checks import parsed
 from platypoos.errors import InvalidArgument
+from platypoos.experiments.own import is_own, load_own, made_by
 from platypoos.models.gymnasium.model import GymnasiumModel
 from platypoos.planners import Planner, available
 
@@ -57,8 +58,13 @@ def make_planner(name: str, discount: float, settings: Sequence[str]) -> Planner
     return kind(discount=discount, **chosen)
 
 
-def make_environment(env: str, args: argparse.Namespace) -> GymnasiumModel:
-    """The model of an environment, with the options that say how it is planned in."""
+def make_environment(env: str, args: argparse.Namespace) -> Any:
+    """The model of an environment, with the options that say how it is planned in.
+
+    MODULE:FUNCTION is somebody's own model.
+    """
+    if is_own(env):
+        return make_own(env, args)
     return GymnasiumModel(
         env,
         seed=args.seed,
@@ -69,6 +75,20 @@ def make_environment(env: str, args: argparse.Namespace) -> GymnasiumModel:
         resolution=args.resolution,
         **as_settings(args.option, "--option"),
     )
+
+
+def make_own(text: str, args: argparse.Namespace) -> Any:
+    """The model that a function of somebody's own module makes, with the options as arguments."""
+    for name in ("method", "lives", "resolution"):
+        if getattr(args, name, None) is not None:
+            raise InvalidArgument(f"--{name} is for Gymnasium environments, and {text} is not one")
+    if args.repeat != 1:
+        raise InvalidArgument(
+            f"--repeat is for Gymnasium environments; let {text} return pp.RepeatedAction(model, "
+            f"{args.repeat}, discount)"
+        )
+    model, _ = made_by(text, load_own(text), seed=args.seed, **as_settings(args.option, "--option"))
+    return model
 
 
 def parameters(kind: type[Planner]) -> dict[str, dataclasses.Field[Any]]:

@@ -24,6 +24,7 @@ from platypoos.cli.options import (
     whole,
 )
 from platypoos.errors import InvalidArgument
+from platypoos.experiments.own import is_own
 from platypoos.models.base import Access, access_of
 from platypoos.models.gymnasium.actions import SPARSE
 from platypoos.models.gymnasium.doctor import check_simulator
@@ -91,9 +92,12 @@ def add_simulator_commands(commands: Any) -> None:
     two.set_defaults(run=_play)
 
 
-def add_environment(command: argparse.ArgumentParser) -> None:
-    """Which environment, and how it is made a model."""
-    command.add_argument("env", metavar="ENV", help="its id, such as CartPole-v1")
+def add_environment(command: argparse.ArgumentParser, *, own: bool = False) -> None:
+    """Which environment, and how it is made a model; or a function of one's own that makes one."""
+    name, text = "ENV", "its id, such as CartPole-v1"
+    if own:
+        name, text = "ENV|MODULE:FUNCTION", f"{text}, or a function of your own that makes a model"
+    command.add_argument("env", metavar=name, help=text)
     add_environment_options(command)
 
 
@@ -219,6 +223,11 @@ def _play(args: argparse.Namespace) -> int:
     for path in (args.save, args.json):
         if path is not None and not path.parent.is_dir():
             raise InvalidArgument(f"there is no folder {str(path.parent)!r} for {path.name}")
+    if is_own(args.env):
+        raise InvalidArgument(
+            f"play is for Gymnasium environments; for your own model: platypoos explain {args.env} "
+            f"--steps {args.steps}"
+        )
     model: Any = make_environment(args.env, args)
     played = model
     if args.noise:

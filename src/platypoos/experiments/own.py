@@ -156,17 +156,7 @@ def own_block(
         )
     if isinstance(planners, str) or isinstance(budgets, int):
         raise InvalidArgument(f"planners and budgets must be lists, got {planners!r}, {budgets!r}")
-    try:
-        varies = "seed" in inspect.signature(maker).parameters
-        model = maker(seed=0) if varies else maker()
-    except Exception as error:
-        raise InvalidArgument(
-            f"problem {name!r} cannot be made: {type(error).__name__}: {error}; its function must "
-            "take nothing, or one argument named seed"
-        ) from error
-    missing = missing_from(model)
-    if missing:
-        raise InvalidArgument(f"problem {name!r}: {missing}")
+    model, varies = made_by(name, maker, seed=0)
     return Block(
         title=name,
         problems=(Choice(name),),
@@ -179,6 +169,22 @@ def own_block(
         code=digest_of(maker),
         **settings,
     )
+
+
+def made_by(name: str, maker: Maker, *, seed: int, **options: Any) -> tuple[Any, bool]:
+    """The model that a function makes, and whether it makes another one for each seed."""
+    try:
+        varies = "seed" in inspect.signature(maker).parameters
+        model = maker(seed=seed, **options) if varies else maker(**options)
+    except Exception as error:
+        raise InvalidArgument(
+            f"problem {name!r} cannot be made: {type(error).__name__}: {error}; its function must "
+            "take nothing, or one argument named seed"
+        ) from error
+    missing = missing_from(model)
+    if missing:
+        raise InvalidArgument(f"problem {name!r}: {missing}")
+    return model, varies
 
 
 def digest_of(maker: Maker) -> str:

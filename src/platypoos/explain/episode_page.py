@@ -53,7 +53,7 @@ def episode_page(episode: Episode, command: str | None = None) -> str:
     data = episode_data(episode, model)
     end = "The episode ended by itself."
     if not episode.terminated:
-        end = f"The episode had not ended; {len(episode.actions)} steps were asked for."
+        end = "The episode could have gone on."
     text = (
         f"{len(episode.actions)} steps were taken, each one planned anew, for a total reward of "
         f"{number(sum(episode.rewards))}. {end} Move the slider to see each decision and what "

@@ -39,7 +39,7 @@ def verdict_of(plan: Plan, gap: float | None, margin: float | None) -> str:
         return "clear" if plan.enough else "likely"
     if gap < 0.0 or (margin is not None and gap <= margin):
         return "undecided"
-    if plan.enough or margin == 0.0:
+    if plan.enough:
         return "clear"
     return "" if margin is None else "likely"
 

@@ -158,9 +158,15 @@ def explained(
             state=state,
             action=action,
         )
+    hint = ""
+    if isinstance(result, tuple) and len(result) == 5:
+        hint = (
+            "; those look like Gymnasium's five: return the state to go on from, the reward, and "
+            "terminated, or plan with pp.GymnasiumModel(env)"
+        )
     return TransitionError(
         f"the model's step must return (state, reward, terminated), got {brief(result)} "
-        f"(at {place})",
+        f"(at {place}){hint}",
         state=state,
         action=action,
     )
