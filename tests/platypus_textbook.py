@@ -34,6 +34,7 @@ from platypoos.planners.platypus.tuning import (
     JURY_SHARE,
     LEAST_SHARE,
     LOOK_SHARE,
+    STAGES,
     WIDE_SHARE,
 )
 from platypoos.planners.sequence_search import SEED_SHARE
@@ -331,7 +332,8 @@ def run_stage(mind, *, sequences):
     began, budget = mind.calls, mind.budget
     rate = {who: mind.wins[who] / (mind.spent[who] + mind.stage) for who in mind.spent}
     share = rate["tree"] / (rate["tree"] + rate["sequences"])
-    share = max(LEAST_SHARE, min(1.0 - LEAST_SHARE, share))
+    least = LEAST_SHARE * min(1.0, budget / (STAGES * mind.actions))
+    share = max(least, min(1.0 - LEAST_SHARE, share))
     made = began - mind.stage_began
     if mind.squares == 0.0:  # nobody is heard: idle sequences must not end the pay
         made = max(made, mind.stage)

@@ -97,7 +97,7 @@ def share_of_tree(search: Search) -> float:
     at = search.at[0]
     tree = at.tree_wins / (at.tree_spent + at.stage)
     share = tree / (tree + at.sequence_wins / (at.sequence_spent + at.stage))
-    return max(LEAST_SHARE, min(1.0 - LEAST_SHARE, share))  # type: ignore[no-any-return]
+    return max(at.least, min(1.0 - LEAST_SHARE, share))  # type: ignore[no-any-return]
 
 
 @jit

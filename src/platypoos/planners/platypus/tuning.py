@@ -12,7 +12,8 @@ STAGES: Final = 16
 """Parts of a plan; each one explores, solves and compares."""
 LEAST_SHARE: Final = 0.25
 """The tree explorer gets this share of all calls at least, and 1 less this at most; it follows
-success."""
+success. The least is less, in proportion, where a plan has fewer than ``STAGES`` calls for each
+action: the few states that could then be opened tell little."""
 WIDE_SHARE: Final = 0.5
 """With noise, the tree explorer sees new states with this share, and samples well with the rest."""
 HEARING_SHARE: Final = 0.5
