@@ -224,7 +224,10 @@ class Agent:
     def observe(
         self, reward: float | None = None, state: Any = UNKNOWN, *, action: int | None = None
     ) -> None:
-        """Tell what the last action brought; a reward that contradicts the memory drops it.
+        """Tell what the last action brought.
+
+        After a surprising reward the next plan asks the model again, and starts anew if the model
+        has changed. If only the system differs from the model, what is known stays.
 
         Args:
             reward: what was received.

@@ -7,22 +7,27 @@ import math
 import numpy as np
 
 from platypoos.ledger.watch import Watch
-from platypoos.planners.platypus.ongoing import OngoingPlan
-from platypoos.planners.platypus.state import NOBODY
+from platypoos.models.failures import act
+from platypoos.planners.platypus.ongoing import NOTHING, OngoingPlan
+from platypoos.planners.platypus.state import NOBODY, Ints
 from platypoos.search.base import Task
 
 SURPRISE = 6.0
-"""Standard errors by which one reward may miss its estimate…"""
-DRIFT = 4.5
-"""…and all of them together."""
+"""Standard errors by which a reward may miss what was expected, before the model is asked again…"""
+ASKED = 8
+"""…so many times; once if no noise was ever seen."""
 HANDOVER = 0.1
 """Of a deadline: what is kept must not take longer to be handed on."""
 ROUNDING = 1e-6
-"""Of the range of all rewards: without noise, a reward may miss its estimate by this."""
+"""Of the range of all rewards: they may miss it by this."""
 
 
 class Memory:
-    """Keeps what is known, goes on from the state that was reached, and tests it by what is seen.
+    """Keeps what is known of the model, and goes on from the state that was reached.
+
+    What is known of the model stays right where the system is not the model: if it is in another
+    state than the model says, the memory is looked up there. After a surprising reward the model
+    is asked again: only if it has changed, everything is forgotten.
 
     Args:
         cap: bytes to use at most. What can no longer be reached is forgotten first, then what is
@@ -35,7 +40,7 @@ class Memory:
         self.dropped: list[str] = []
         """Why the memory was dropped, each time it was."""
         self.has_warned = False
-        self._residuals: list[float] = []
+        self._doubt: tuple[int, float, float] | None = None  # action, mean, and how far off is far
         self._taken = -1
         self._predicted: list[tuple[float, float]] = []  # of the first actions: mean, variance
 
@@ -50,17 +55,21 @@ class Memory:
         ):
             ongoing = None
         root = NOBODY if ongoing is None else self._find(ongoing, task)
+        kept = NOTHING if ongoing is None else self._left_of(ongoing)
         if ongoing is None or root < 0:
-            self.ongoing = ongoing = OngoingPlan(task, discount)
-            self._residuals.clear()
+            self.ongoing = ongoing = OngoingPlan(task, discount, kept)
             self._predicted = []
         else:
-            followed = ongoing.can_decide and ongoing.leader[0] == self._taken
-            kept = ongoing.leader[1:] if followed else np.empty(0, np.int64)
             ongoing.go_on(task, root, kept, self._room(ongoing, task))
             self._predicted = self._predict(ongoing)
         self._taken = -1
         return ongoing
+
+    def _left_of(self, ongoing: OngoingPlan) -> Ints:
+        """What is left of the last sequence, if its first action was taken."""
+        if ongoing.search.reset or not ongoing.can_decide or ongoing.leader[0] != self._taken:
+            return NOTHING
+        return ongoing.leader[1:]
 
     def _room(self, ongoing: OngoingPlan, task: Task) -> int:
         """How many nodes may be kept, to stay under the cap with a plan."""
@@ -80,11 +89,7 @@ class Memory:
         if root >= 0:
             told = ongoing.sim.states_of(np.array([expected]))[0]
             if Watch(task.model, task.state).differ(told, task.state):
-                # States that share a cell may lead to different ones: that contradicts nothing.
-                if getattr(task.model, "resolution", None) is None:
-                    self.drop("an action led to another state than it did before")
-                    return -1
-                root = -1
+                root = -1  # the system is not the model
         if root < 0:
             root = ongoing.sim.home_of(search.homes, task.state)
         if root >= 0 and task.horizon is not None:
@@ -106,26 +111,37 @@ class Memory:
         return predicted
 
     def observe(self, action: int, reward: float) -> None:
-        """Compare what acting brought with what is remembered; drop the memory if it is wrong."""
+        """Take note of what was done, and whether its reward was a surprise."""
         self._taken = action
         if self.ongoing is None or not self._predicted:
             return
         mean, variance = self._predicted[action]
-        missed = reward - mean
-        if variance == 0.0:  # no noise was ever seen
-            tree = self.ongoing.search.tree
-            rewards = tree.reward[1 : tree.num_nodes][tree.pulls[1 : tree.num_nodes] > 0]
-            if abs(missed) > ROUNDING * float(np.ptp(rewards)):
-                self.drop(f"a reward was {reward:g}, {mean:g} was expected")
-        elif variance < math.inf:
-            self._residuals.append(missed / math.sqrt(variance))
-            total = sum(self._residuals) / math.sqrt(len(self._residuals))
-            if abs(self._residuals[-1]) > SURPRISE or abs(total) > DRIFT:
-                self.drop(f"a reward was {reward:g}, {mean:.6g} was expected")
+        tree = self.ongoing.search.tree
+        rewards = tree.reward[1 : tree.num_nodes][tree.pulls[1 : tree.num_nodes] > 0]
+        far = SURPRISE * math.sqrt(variance) + ROUNDING * float(np.ptp(rewards))
+        if abs(reward - mean) > far:
+            self._doubt = action, mean, far
+
+    def ask_again(self, task: Task) -> int:
+        """After a surprise, ask the model; forget everything if it has changed.
+
+        Returns the calls that were made. None are if too few would be left.
+        """
+        doubt, self._doubt = self._doubt, None
+        if doubt is None or self.ongoing is None or self.ongoing.task.model is not task.model:
+            return 0
+        action, mean, far = doubt
+        count = ASKED if self.ongoing.search.at[0].squares > 0.0 else 1
+        if task.budget - count < 2 * task.num_actions:
+            return 0
+        state = self.ongoing.task.state
+        missed = [act(task.model, state, action, task.rng).reward - mean for _ in range(count)]
+        if min(missed) > far or max(missed) < -far:
+            self.drop(f"the model now pays {mean + missed[0]:g}, {mean:g} was expected")
+        return count
 
     def drop(self, why: str) -> None:
         """Forget everything."""
         self.dropped.append(why)
         self.ongoing = None
-        self._residuals.clear()
         self._predicted = []

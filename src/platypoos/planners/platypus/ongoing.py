@@ -54,6 +54,7 @@ CARRIED = (
     "spread",
 )
 """What is carried over from one step of an episode to the next, beside the nodes."""
+NOTHING: Ints = np.empty(0, np.int64)
 
 
 _assess, _gather, _link_children = (
@@ -98,9 +99,12 @@ def length_of(task: Task, discount: float, *, fresh: bool) -> int:
 
 
 class OngoingPlan:
-    """A plan that can be continued: with more calls, or from a state that it has reached."""
+    """A plan that can be continued: with more calls, or from a state that it has reached.
 
-    def __init__(self, task: Task, discount: float) -> None:
+    ``kept`` is a sequence to try first, or empty.
+    """
+
+    def __init__(self, task: Task, discount: float, kept: Ints = NOTHING) -> None:
         self.task, self.discount = task, discount
         self.seconds_per_node = 0.0
         """That it took to hand on what was known."""
@@ -109,7 +113,7 @@ class OngoingPlan:
         self.sim: Ledger = task.ledger(tree)
         if task.access is Access.RESTORE:
             self.sim.tell_apart(task.state)
-        self.search = self._arrays(tree, fresh=True)
+        self.search = self._arrays(tree, fresh=len(kept) == 0)
         at = self.search.at[0]
         at.over_at = NO_HORIZON if task.horizon is None else task.horizon
         at.tree_wins = at.sequence_wins = at.h_max = at.h_wide = 1
@@ -119,7 +123,7 @@ class OngoingPlan:
             root = np.array([ROOT])
             self.sim.settle(self.search.homes, root)
         self.sim.ask_legal(np.array([ROOT]))
-        self._begin(task, np.empty(0, np.int64))
+        self._begin(task, kept)
 
     def go_on(self, task: Task, root: int, kept: Ints, most: int) -> None:
         """Plan again, from a state that is known, and keep at most ``most`` nodes."""

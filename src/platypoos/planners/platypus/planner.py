@@ -51,8 +51,8 @@ class Platypus(Planner):
     Args:
         discount: γ, in [0, 1); 1 with a horizon.
         memory: the most bytes to keep from step to step in ``control``; 0 to forget. What can no
-            longer be reached is forgotten first. When a reward contradicts the memory, it is
-            dropped.
+            longer be reached is forgotten first. When a reward is a surprise, the model is asked
+            again, and if it has changed, all is forgotten.
         stop_when_sure: end a plan before its budget is spent when ``plan.enough``.
 
     >>> import platypoos as pp
@@ -87,8 +87,10 @@ class Platypus(Planner):
             ongoing = OngoingPlan(task, self.discount)
             before = 0
         else:
+            asked = task.memory.ask_again(task)
+            task = task._replace(budget=task.budget - asked)
             ongoing = task.memory.recall(task, self.discount)
-            before = ongoing.sim.calls
+            before = ongoing.sim.calls - asked
         try:
             self._plan_on(ongoing, task, before)
         except KeyboardInterrupt as error:
