@@ -15,7 +15,7 @@ from platypoos.search.base import Task
 SURPRISE = 6.0
 """Standard errors by which a reward may miss what was expected, before the model is asked again…"""
 ASKED = 8
-"""…so many times; once if no noise was ever seen."""
+"""…so many times at most."""
 HANDOVER = 0.1
 """Of a deadline: what is kept must not take longer to be handed on."""
 ROUNDING = 1e-6
@@ -40,9 +40,10 @@ class Memory:
         self.dropped: list[str] = []
         """Why the memory was dropped, each time it was."""
         self.has_warned = False
-        self._doubt: tuple[int, float, float] | None = None  # action, mean, and how far off is far
+        self._doubt = -1  # the action whose reward was a surprise
         self._taken = -1
-        self._predicted: list[tuple[float, float]] = []  # of the first actions: mean, variance
+        self._predicted: list[tuple[float, int]] = []  # of the first actions: mean, samples
+        self._variance = self._rounding = 0.0
 
     def recall(self, task: Task, discount: float) -> OngoingPlan:
         """The ongoing for a task: the one that is remembered, if it fits."""
@@ -61,7 +62,7 @@ class Memory:
             self._predicted = []
         else:
             ongoing.go_on(task, root, kept, self._room(ongoing, task))
-            self._predicted = self._predict(ongoing)
+            self._predict(ongoing)
         self._taken = -1
         return ongoing
 
@@ -97,48 +98,53 @@ class Memory:
             return root if left == task.horizon else -1
         return root if (task.horizon is None) == (len(search.homes.depth) == 0) else -1
 
-    def _predict(self, ongoing: OngoingPlan) -> list[tuple[float, float]]:
-        """What is remembered of the first actions, before new samples are mixed with it."""
-        search = ongoing.search
-        at, tree = search.at[0], search.tree
-        variance = float(at.squares / at.degrees) if at.degrees else math.inf
-        predicted = []
+    def _predict(self, ongoing: OngoingPlan) -> None:
+        """Note what is remembered of the first actions, before new samples are mixed with it."""
+        search, at, tree = ongoing.search, ongoing.search.at[0], ongoing.search.tree
+        self._predicted = []
         for action in range(len(search.value)):
             child = ongoing.child_by(action)
-            pulls = int(tree.pulls[child]) if child != NOBODY else 0
-            doubt = variance * (1.0 + 1.0 / pulls) if pulls else math.inf
-            predicted.append((float(tree.reward[child]), doubt))
-        return predicted
+            samples = int(tree.pulls[child]) if child != NOBODY else 0
+            self._predicted.append((float(tree.reward[child]) if samples else 0.0, samples))
+        self._variance = float(at.squares / at.degrees) if at.degrees else 0.0
+        rewards = tree.reward[1 : tree.num_nodes][tree.pulls[1 : tree.num_nodes] > 0]
+        self._rounding = ROUNDING * float(np.ptp(rewards)) if len(rewards) else 0.0
 
     def observe(self, action: int, reward: float) -> None:
         """Take note of what was done, and whether its reward was a surprise."""
         self._taken = action
         if self.ongoing is None or not self._predicted:
             return
-        mean, variance = self._predicted[action]
-        tree = self.ongoing.search.tree
-        rewards = tree.reward[1 : tree.num_nodes][tree.pulls[1 : tree.num_nodes] > 0]
-        far = SURPRISE * math.sqrt(variance) + ROUNDING * float(np.ptp(rewards))
-        if abs(reward - mean) > far:
-            self._doubt = action, mean, far
+        mean, samples = self._predicted[action]
+        if samples and abs(reward - mean) > self._too_far(1.0 + 1.0 / samples):
+            self._doubt = action
+
+    def _too_far(self, variances: float, seen: float = 0.0) -> float:
+        """How far from what was expected is a surprise; noise may have been ``seen`` since."""
+        return SURPRISE * math.sqrt(variances * max(seen, self._variance)) + self._rounding
 
     def ask_again(self, task: Task) -> int:
         """After a surprise, ask the model; forget everything if it has changed.
 
+        One call, and more if that was not what is remembered: it may be noise that was never seen.
         Returns the calls that were made. None are if too few would be left.
         """
-        doubt, self._doubt = self._doubt, None
-        if doubt is None or self.ongoing is None or self.ongoing.task.model is not task.model:
+        action, self._doubt = self._doubt, -1
+        if action < 0 or self.ongoing is None or self.ongoing.task.model is not task.model:
             return 0
-        action, mean, far = doubt
-        count = ASKED if self.ongoing.search.at[0].squares > 0.0 else 1
-        if task.budget - count < 2 * task.num_actions:
+        if task.budget - ASKED < 2 * task.num_actions:
             return 0
+        mean, samples = self._predicted[action]
         state = self.ongoing.task.state
-        missed = [act(task.model, state, action, task.rng).reward - mean for _ in range(count)]
-        if min(missed) > far or max(missed) < -far:
-            self.drop(f"the model now pays {mean + missed[0]:g}, {mean:g} was expected")
-        return count
+        new = [act(task.model, state, action, task.rng).reward]
+        if abs(new[0] - mean) <= self._too_far(1.0 + 1.0 / samples):
+            return 1
+        new += [act(task.model, state, action, task.rng).reward for _ in range(ASKED - 1)]
+        now, seen = float(np.mean(new)), float(np.var(new, ddof=1))
+        explained = self._variance == 0.0 < seen  # it has noise, which was not known
+        if not explained and abs(now - mean) > self._too_far(1.0 / ASKED + 1.0 / samples, seen):
+            self.drop(f"the model now pays {now:g}, {mean:g} was expected")
+        return ASKED
 
     def drop(self, why: str) -> None:
         """Forget everything."""

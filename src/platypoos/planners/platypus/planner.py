@@ -88,8 +88,7 @@ class Platypus(Planner):
             before = 0
         else:
             asked = task.memory.ask_again(task)
-            task = task._replace(budget=task.budget - asked)
-            ongoing = task.memory.recall(task, self.discount)
+            ongoing = task.memory.recall(task._replace(budget=task.budget - asked), self.discount)
             before = ongoing.sim.calls - asked
         try:
             self._plan_on(ongoing, task, before)
