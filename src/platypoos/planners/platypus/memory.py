@@ -55,6 +55,8 @@ class Memory:
             or ongoing.discount != discount
         ):
             ongoing = None
+        if ongoing is not None and self._taken < 0 and ongoing.can_decide:
+            self._taken = int(ongoing.leader[0])  # nobody has said what was done
         root = NOBODY if ongoing is None else self._find(ongoing, task)
         kept = NOTHING if ongoing is None else self._left_of(ongoing)
         if ongoing is None or root < 0:
