@@ -10,7 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from platypoos.checks import check_count, check_horizon, is_environment
+from platypoos.checks import check_count, check_horizon, check_number, is_environment
 from platypoos.choosing import choose_planner, with_memory
 from platypoos.compile.workshop import WORKSHOP
 from platypoos.episode import Record, check_keep
@@ -226,8 +226,7 @@ class Agent:
     ) -> None:
         """Tell what the last action brought.
 
-        After a surprising reward the next plan asks the model again, and starts anew if the model
-        has changed. If only the system differs from the model, what is known stays.
+        After a surprise the next plan asks the model again, and starts anew if it has changed.
 
         Args:
             reward: what was received.
@@ -237,9 +236,10 @@ class Agent:
         if self._plan is None:
             raise InvalidArgument("there is nothing to observe before the first act")
         self._next = state
-        if self._memory is not None and reward is not None:
-            done = self._plan.action if action is None else action
-            self._memory.observe(done, float(reward))
+        if reward is not None:
+            received = check_number("reward", reward)
+            if self._memory is not None:
+                self._memory.observe(self._plan.action if action is None else action, received)
 
     def _meet_all_loops(self) -> None:
         """Plan with a model that takes no time, so that all machine code is asked for.

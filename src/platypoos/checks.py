@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+import difflib
 import operator
 from collections.abc import Iterable
 from typing import Any
@@ -15,6 +17,44 @@ LARGEST_BUDGET = 2**31 - 1
 """Nodes are numbered with 32 bits."""
 LARGEST_REWARD = 1e100
 """Of rewards and values, either sign: their squares and sums are still numbers."""
+
+
+def as_number(value: Any) -> Any:
+    """A number of NumPy as a float; anything else as it is.
+
+    Compared with LARGEST_REWARD, a number of 32 bits would overflow.
+
+    >>> as_number(np.float32(0.5)), as_number("high")
+    (0.5, 'high')
+    """
+    if (
+        isinstance(value, np.generic | np.ndarray)
+        and value.ndim == 0
+        and value.dtype.kind in "biuf"
+    ):
+        return value.item()
+    return value
+
+
+def nearest(name: str, known: Iterable[str], what: str) -> str:
+    """The name itself if it is known, or an error that suggests the nearest one."""
+    names = list(known)
+    if name in names:
+        return name
+    close = difflib.get_close_matches(name, names, n=1, cutoff=0.4)
+    hint = f"did you mean {close[0]!r}?" if close else f"known: {', '.join(names) or 'none'}"
+    raise InvalidArgument(f"unknown {what} {name!r}; {hint}")
+
+
+def required_fields(kind: type[Any]) -> list[str]:
+    """The fields of a dataclass that must be given; none if it is no dataclass."""
+    if not dataclasses.is_dataclass(kind):
+        return []
+    return [
+        entry.name
+        for entry in dataclasses.fields(kind)
+        if entry.init and entry.default is entry.default_factory is dataclasses.MISSING
+    ]
 
 
 def check_num_actions(num_actions: object) -> int:
@@ -67,7 +107,7 @@ def check_discount(discount: object, *, may_be_one: bool = False) -> float:
         raise InvalidArgument(f"discount must be a number in [0, 1), got {discount!r}")
     value = float(discount)
     if not (0.0 <= value < 1.0 or (may_be_one and value == 1.0)):
-        if 1.0 < value < 100.0:
+        if 10.0 <= value < 100.0:
             raise InvalidArgument(
                 f"discount must be in [0, 1), got {discount!r}; did you mean {value / 100:g}?"
             )

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import math
-from dataclasses import MISSING, fields, replace
+from dataclasses import replace
 from typing import Any
 
+from platypoos.checks import required_fields
 from platypoos.errors import InvalidArgument
 from platypoos.models.wrappers import WrappedModel
 from platypoos.planners import available
@@ -51,9 +52,9 @@ def _no_planner(given: object) -> str:
     text = f"planner must be a planner such as pp.Platypus(discount=0.95), got {given!r}"
     kind = given if isinstance(given, type) else available().get(str(given).lower())
     if isinstance(kind, type) and issubclass(kind, Planner):
-        needed = [each.name for each in fields(kind) if each.default is MISSING]
+        names = required_fields(kind)
         settings = ", ".join(
-            "discount=0.95" if name == "discount" else name + "=…" for name in needed
+            "discount=0.95" if name == "discount" else f"{name}=…" for name in names
         )
         text += f"; write planner=pp.{kind.__name__}({settings})"
     return text

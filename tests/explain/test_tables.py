@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+import platypoos as pp
 from platypoos.experiments.standings import Place, Standings
 from platypoos.markup import html_table, plain, show_state
 
@@ -30,3 +31,15 @@ def test_states_are_short():
 
 def test_tables_are_escaped():
     assert "<x>" not in html_table(["<x>"], [["<x>"]])
+
+
+def test_actions_that_are_not_allowed_are_named():
+    model = pp.FunctionModel(
+        lambda state, action, rng: (state + 1, float(action), False),
+        3,
+        0,
+        legal=lambda state: [0, 1],
+    )
+    found = pp.plan(model, budget=50, seed=0)
+    assert "not allowed" in str(found)
+    assert "not evaluated" not in str(found)

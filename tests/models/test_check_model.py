@@ -115,3 +115,24 @@ def test_models_of_environments(name):
     assert report.ok, report
     apart = "states can be told apart" in str(report)
     assert apart == (name == "FrozenLake-v1"), report  # the others never meet, or have no key
+
+
+def test_a_step_that_keeps_something_to_itself():
+    def counts(state, action, rng):
+        return state + next(COUNTER) % 3, 0.0, False
+
+    report = pp.check_model(pp.FunctionModel(counts, 2, 0))
+    assert not report.ok
+    assert "keeps something outside of the state" in report.problems[0]
+
+    def slips(state, action, rng):
+        return state + int(rng.integers(3)), 0.0, False
+
+    report = pp.check_model(pp.FunctionModel(slips, 2, 0))
+    assert "declare access = Access.RESET" in report.problems[0]
+
+
+def test_reports_point_at_no_traceback():
+    report = pp.check_model(pp.FunctionModel(lambda state, action, rng: 1 / 0, 2, 0))
+    assert "ZeroDivisionError" in str(report)
+    assert "traceback" not in str(report)

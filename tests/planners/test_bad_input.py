@@ -43,6 +43,27 @@ def test_a_planner_by_its_name(given):
         pp.plan(MODEL, budget=100, planner="best")
 
 
+def test_rewards_of_32_bits():
+    def model(reward):
+        return pp.FunctionModel(lambda state, action, rng: (state, reward, False), 2, 0)
+
+    assert pp.plan(model(np.float32(0.5)), budget=20, discount=0.5, seed=0).value > 0.5
+    for reward in (np.float32("inf"), np.float32("nan"), np.array(np.inf, np.float32)):
+        with pytest.raises(pp.RewardError, match="must be finite"):
+            pp.plan(model(reward), budget=20)
+        assert not pp.check_model(model(reward)).ok
+
+
+def test_what_is_observed_is_a_number():
+    agent = pp.Agent(MODEL, budget=20)
+    with pytest.raises(pp.InvalidArgument, match="nothing to observe"):
+        agent.observe(1.0)
+    agent.act()
+    for reward in (math.nan, (0, 1), "high"):
+        with pytest.raises(pp.InvalidArgument, match="reward must be a finite number"):
+            agent.observe(reward)
+
+
 def test_the_five_values_of_an_environment():
     def step(state, action, rng):
         return state, 0.0, False, False, {}

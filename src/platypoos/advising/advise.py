@@ -23,8 +23,9 @@ CALLS = 500
 """The most calls of the model, unless another number is given."""
 SECONDS = 0.1
 """Time for one decision, unless another one is given."""
-OWN_WORK = 5e-6
-"""Seconds of the planner's own work for one call of a Python model, at about 1,000 calls."""
+OWN_WORK = 10e-6
+"""Seconds of the planner's own work for one call of a Python model, at about 1,000 calls: 5 to 20,
+most where states meet."""
 MEETS = 0.1
 """States meet if a larger share of random steps leads to known ones."""
 SOON = 10
@@ -213,7 +214,7 @@ def _about_rewards(*, silent: bool, constant: bool, noisy: bool) -> Statement:
         why = "every step paid the same, so only the ends tell actions apart"
         return Statement("rewards", "constant", why)
     if noisy:
-        return Statement("rewards", "noisy", "a few samples cannot tell what they depend on")
+        return Statement("rewards", "noisy", "what they depend on is hidden by their noise")
     if silent:
         return Statement(
             "rewards", "silent", "each action had the same one wherever it was taken, ends aside"
@@ -226,7 +227,8 @@ def _about_budget(budget: int, seconds: float, each: float, *, batches: bool) ->
         why = f"at least, in {seconds:g} s: the model runs in batches, so give a deadline instead"
         return Statement("budget", f"{budget:,}", why)
     why = (
-        f"calls in {seconds:g} s on an idle machine, each {_time(each)} with the planner's own work"
+        f"calls in about {seconds:g} s on an idle machine, {_time(each)} each with the planner's "
+        "own work; deadline= keeps to the time itself"
     )
     if budget * each > seconds:
         why = f"one call of {_time(each)} for each action is the least; {seconds:g} s are too short"

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import argparse
 import json
+from dataclasses import replace
 from typing import Any
 
 from platypoos.advising.advise import CALLS, SECONDS, advise
-from platypoos.cli.options import make_environment, whole
+from platypoos.advising.recommendation import Recommendation
+from platypoos.cli.options import as_settings, make_environment, whole
 from platypoos.cli.play import add_actions, add_environment
+from platypoos.experiments.own import is_own
 
 EXAMPLES = """\
 examples:
@@ -51,6 +54,8 @@ def add_advise_command(commands: Any) -> None:
 def _advise(args: argparse.Namespace) -> int:
     model = make_environment(args.env, args)
     found = advise(model, seconds=args.seconds, calls=args.calls, seed=args.seed, quiet=args.quiet)
+    if is_own(args.env):
+        found = _from_module(found, args)
     if args.json:
         print(json.dumps(found.as_dict()))
     else:
@@ -58,3 +63,16 @@ def _advise(args: argparse.Namespace) -> int:
         if found.command:
             print(f"\n{found.command}")
     return 130 if found.interrupted else 0
+
+
+def _from_module(found: Recommendation, args: argparse.Namespace) -> Recommendation:
+    """The same with lines that make the model of somebody's own module."""
+    module, _, function = args.env.partition(":")
+    settings = as_settings(args.option, "--option")
+    made = ", ".join(f"{name}={value!r}" for name, value in settings.items())
+    first, *rest = found.code
+    lines = (first, f"from {module} import {function}", "", f"model = {function}({made})")
+    words = ["platypoos explain", args.env, *(f"--option {given}" for given in args.option)]
+    words += [f"--budget {found.budget} --discount {found.discount:g}"]
+    command = "" if found.repeat > 1 else " ".join(words)
+    return replace(found, code=(*lines, *filter(None, rest)), command=command)

@@ -9,6 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from platypoos.checks import nearest
 from platypoos.choosing import DEFAULT_DISCOUNT
 from platypoos.cli.options import whole
 from platypoos.errors import InvalidArgument
@@ -28,7 +29,7 @@ from platypoos.experiments.cells import Row
 from platypoos.experiments.own import load_own, own_block
 from platypoos.experiments.report import write_report
 from platypoos.experiments.runner import run
-from platypoos.experiments.spec import Experiment, Makers, nearest
+from platypoos.experiments.spec import Experiment, Makers
 from platypoos.experiments.standings import Standings, standings
 from platypoos.experiments.standings_page import family_table, markdown, summary_of_worse
 from platypoos.experiments.store import Store

@@ -23,6 +23,7 @@ from platypoos.cli.options import (
     add_planner_options,
     is_required,
     make_planner,
+    not_own,
     parameters,
 )
 from platypoos.cli.play import add_simulator_commands
@@ -106,7 +107,12 @@ def _parser() -> argparse.ArgumentParser:
         formatter_class=raw,
     )
     one.add_argument(
-        "--problem", choices=sorted(set(PROBLEMS) - {"gymnasium"}), default="switch-chain"
+        "--problem",
+        type=not_own,
+        choices=sorted(set(PROBLEMS) - {"gymnasium"}),
+        default="switch-chain",
+        metavar="PROBLEM",
+        help="one of %(choices)s (%(default)s); for your own model, see 'platypoos explain'",
     )
     add_planner_options(one)
     one.add_argument("--noise", type=float, help="half-width of the rewards' noise")

@@ -65,6 +65,11 @@ def make_environment(env: str, args: argparse.Namespace) -> Any:
     """
     if is_own(env):
         return make_own(env, args)
+    if env.isidentifier():
+        raise InvalidArgument(
+            f"{env!r} is no environment: they have ids such as CartPole-v1; your own model is "
+            f"written MODULE:FUNCTION, such as {env}:make_model"
+        )
     return GymnasiumModel(
         env,
         seed=args.seed,
@@ -75,6 +80,13 @@ def make_environment(env: str, args: argparse.Namespace) -> Any:
         resolution=args.resolution,
         **as_settings(args.option, "--option"),
     )
+
+
+def not_own(text: str) -> str:
+    """The name of a problem; an error that points on if it is somebody's own."""
+    if is_own(text):
+        raise argparse.ArgumentTypeError(f"for your own model: platypoos explain {text}")
+    return text
 
 
 def make_own(text: str, args: argparse.Namespace) -> Any:

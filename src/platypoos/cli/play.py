@@ -26,6 +26,7 @@ from platypoos.cli.options import (
 from platypoos.errors import InvalidArgument
 from platypoos.experiments.own import is_own
 from platypoos.models.base import Access, access_of
+from platypoos.models.check import check_model
 from platypoos.models.gymnasium.actions import SPARSE
 from platypoos.models.gymnasium.doctor import check_simulator
 from platypoos.models.gymnasium.model import GymnasiumModel
@@ -38,6 +39,7 @@ examples:
   platypoos check Hopper-v5
   platypoos check Hopper-v5 --method deepcopy         what a plain copy would do
   platypoos check FrozenLake-v1 --option is_slippery=false
+  platypoos check my_module:make_model                your own: my_module.py is found here
   platypoos check MountainCar-v0 --repeat 8 --resolution 0.05,0.005    are cells good enough?
 the exit status is 0 if a planner can trust the simulator, else 1
 """
@@ -56,13 +58,13 @@ def add_simulator_commands(commands: Any) -> None:
     raw = argparse.RawDescriptionHelpFormatter
     one = commands.add_parser(
         "check",
-        help="is this Gymnasium environment safe to plan with?",
+        help="is this simulator safe to plan with?",
         description="Restore and replay random trajectories of a Gymnasium environment, and say "
-        "whether a planner can trust it, how, and what it costs.",
+        "whether a planner can trust it, how, and what it costs. Of your own model, take steps.",
         epilog=CHECK_EXAMPLES,
         formatter_class=raw,
     )
-    add_environment(one)
+    add_environment(one, own=True)
     one.add_argument("--trajectories", type=whole, default=5, help="(%(default)s)")
     one.add_argument("--steps", type=whole, default=20, help="of each (%(default)s)")
     one.add_argument("--seed", type=int, default=0, help="(%(default)s)")
@@ -158,6 +160,11 @@ def widths(text: str) -> float | list[float]:
 
 
 def _check(args: argparse.Namespace) -> int:
+    report: Any
+    if is_own(args.env):
+        report = check_model(make_environment(args.env, args), seed=args.seed)
+        print(json.dumps(report.as_dict()) if args.json else report)
+        return 0 if report.ok else 1
     report = check_simulator(
         args.env,
         method=args.method,

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import dataclasses
-import difflib
 import hashlib
 import inspect
 import json
 import tomllib
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -25,6 +24,8 @@ from platypoos.checks import (
     check_horizon,
     check_number,
     missing_from,
+    nearest,
+    required_fields,
 )
 from platypoos.errors import InvalidArgument
 from platypoos.models.base import Access, access_of, check_access
@@ -183,21 +184,18 @@ def make(kinds: dict[str, Any], what: str, choice: Choice, **fixed: Any) -> Any:
     for key, _ in choice.parameters:
         if "options" not in names:  # passed on to someone else
             nearest(key, names, f"parameter of {choice.name}")
+    given = {**fixed, **dict(choice.parameters)}
+    missing = [f"{name}=…" for name in required_fields(kind) if name not in given]
+    if missing:
+        raise InvalidArgument(
+            f"{what} {choice.name} lacks {', '.join(missing)}; it needs "
+            f"{getattr(kind, 'needs', 'it')}: write {choice.name}:{','.join(missing)}"
+        )
     try:
         return kind(**fixed, **dict(choice.parameters))
     except (TypeError, AttributeError) as error:
         needs = f"; it needs {kind.needs}" if hasattr(kind, "needs") else ""
         raise InvalidArgument(f"{what} {choice.name}: {error}{needs}") from error
-
-
-def nearest(name: str, known: Iterable[str], what: str) -> str:
-    """The name itself if it is known, or an error that suggests the nearest one."""
-    names = list(known)
-    if name in names:
-        return name
-    close = difflib.get_close_matches(name, names, n=1, cutoff=0.4)
-    hint = f"did you mean {close[0]!r}?" if close else f"known: {', '.join(names) or 'none'}"
-    raise InvalidArgument(f"unknown {what} {name!r}; {hint}")
 
 
 @dataclass(frozen=True)

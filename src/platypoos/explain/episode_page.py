@@ -153,7 +153,7 @@ def _step(episode: Episode, t: int, plan: Plan | None) -> dict[str, Any]:
         row["lead"] = lead(plan).lstrip(",. ")
         row["ahead"] = [
             [
-                [step.action, _finite(step.reward), show_state(step.state, 40)]
+                [step.action, _finite(step.reward), show_state(step.state, 60)]
                 if step.state is not None
                 else [step.action, _finite(step.reward), ""]
                 for step in line.steps[:AHEAD]

@@ -20,6 +20,8 @@ ONE_IN_TWENTY = 1.645
 SAMPLED = 0.25
 """Of all calls: samples of each of the last two candidates of the default planner, at least."""
 MOST_REWARDS = 2
+NEGLIGIBLE = 1e-9
+"""Of a weight: rounding."""
 
 
 @dataclass(frozen=True)
@@ -79,11 +81,15 @@ def _rewards(plan: Plan, best: Line, rival: Line, gap: float) -> list[Flip]:
                 f"there, the decision flips{by} ({number(line.steps[0].reward, 4)} was seen)."
             )
             found.append(Flip("reward", text, sign * gap, 0, line.action, exact=exact))
-    return found + _later_rewards(best, gap)
+    return found + _later_rewards(best, rival, gap)
 
 
-def _later_rewards(best: Line, gap: float) -> list[Flip]:
-    """Rewards of the best sequence that decide, those first that need the least change."""
+def _later_rewards(best: Line, rival: Line, gap: float) -> list[Flip]:
+    """Rewards of the best sequence that decide, those first that need the least change.
+
+    A reward that both sequences get at the same time decides nothing; at different times, only
+    the difference of its weights counts.
+    """
     weights: dict[int, float] = {}
     times: dict[int, int] = {}
     first: dict[int, int] = {}
@@ -91,7 +97,15 @@ def _later_rewards(best: Line, gap: float) -> list[Flip]:
         weights[step.source] = weights.get(step.source, 0.0) + step.weight
         times[step.source] = times.get(step.source, 0) + 1
         first.setdefault(step.source, t)
-    needed = {source: gap / weight for source, weight in weights.items() if first[source] > 0}
+    shared = {step.source for step in rival.steps}
+    for step in rival.steps:
+        if step.source in weights:
+            weights[step.source] -= step.weight
+    needed = {
+        source: gap / weight
+        for source, weight in weights.items()
+        if first[source] > 0 and weight > NEGLIGIBLE * best.steps[first[source]].weight
+    }
 
     def ease(source: int) -> float:
         return needed[source] / max(abs(best.steps[first[source]].reward), 1e-300)
@@ -101,6 +115,7 @@ def _later_rewards(best: Line, gap: float) -> list[Flip]:
         t = first[source]
         step = best.steps[t]
         often = "" if times[source] == 1 else f" It comes {times[source]} times."
+        often += " The other sequence gets it too, later or less often." if source in shared else ""
         text = (
             f"The reward of {step.name} at step {t + 1} ({number(step.reward, 4)}) must be lower "
             f"by {number(needed[source], 4)} at least.{often} Even then, another sequence that "

@@ -117,6 +117,21 @@ def seed_code(seed: Any) -> tuple[str, str]:
     return "...", "  # the seed was a generator: pass the same one, in the same state"
 
 
+def barred_in(plan: Plan) -> set[int]:
+    """First actions that the model does not allow; none if that is not known any more."""
+    from platypoos.models.advice import Advisor
+
+    model = None if plan.origin is None else plan.origin.model
+    if model is None:
+        return set()
+    try:
+        advisor = Advisor(model, plan.num_actions)
+        mask = advisor.mask(plan.state) if advisor.masked else np.ones(plan.num_actions, bool)
+    except Exception:  # noqa: BLE001  what a page leaves out is no reason for an error
+        return set()
+    return set(np.flatnonzero(~np.asarray(mask, bool)).tolist())
+
+
 def code_of(plan: Plan) -> str:
     """Python code that makes a plan again."""
     origin = plan.origin

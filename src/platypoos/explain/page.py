@@ -13,7 +13,7 @@ from platypoos.explain.explanation import Explanation, describe_state
 from platypoos.explain.pictures import Painter, landmarks_of, places_of
 from platypoos.explain.sequences import Line, Step
 from platypoos.explain.summary import Summary
-from platypoos.explain.verdict import ends_of, higher
+from platypoos.explain.verdict import MEANING, ends_of, higher
 from platypoos.markup import escape, number, rounded, signed
 from platypoos.version import __version__
 
@@ -56,12 +56,15 @@ def plan_page(why: Explanation, model: Any = None) -> str:
         sequences = _sequences(why, painter)
     facts = [why.model, why.planner, f"{why.calls:,} calls of the model"]
     facts += [f"discount {why.discount:g}", f"depth {why.depth}"]
-    chip = ""
+    chip = meaning = ""
     if why.verdict:
+        word = why.verdict[0].upper() + why.verdict[1:]
+        meaning = f'<p class="note">{word}: {MEANING[why.verdict]}</p>'
         chip = f' <span class="chip {why.verdict.split()[-1]}">{why.verdict}</span>'
     title = f"<h1>Why <b>{escape(_bare(why))}</b>?{chip}</h1>"
+    lead = f'<p class="lead">{escape(why.summary)}</p>'
     body = [
-        f'<header>{title}<p class="lead">{escape(why.summary)}</p>{fact_list(facts)}</header>',
+        f"<header>{title}{lead}{meaning}{fact_list(facts)}</header>",
         _values(why),
         sequences,
         _map(why, model),

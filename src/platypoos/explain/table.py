@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from platypoos.explain.origin import barred_in
 from platypoos.explain.sequences import Line, lines_of
 from platypoos.explain.verdict import lead
 from platypoos.markup import escape, html_table, number, show_state, text_table
@@ -14,7 +15,7 @@ if TYPE_CHECKING:
     from platypoos.plan import Plan
 
 MOST_ACTIONS, MOST_STEPS = 10, 6
-STATE_WIDTH = 32
+STATE_WIDTH = 60
 
 
 def decision(plan: Plan) -> str:
@@ -35,9 +36,11 @@ def values_table(plan: Plan, lines: dict[int, Line]) -> tuple[list[str], list[li
     with_interval = plan.noise is not None and plan.noise.deviation > 0.0
     head = ["first action", "value", *(["95 % interval"] if with_interval else []), ""]
     rows = []
+    barred = barred_in(plan)
     for action in [plan.action, *order][:MOST_ACTIONS]:
         value = values[action]
-        row = [plan.action_names[action], "not evaluated" if np.isnan(value) else number(value)]
+        unknown = "not allowed" if action in barred else "not evaluated"
+        row = [plan.action_names[action], unknown if np.isnan(value) else number(value)]
         if with_interval:
             interval = lines[action].interval if action in lines else None
             text = "" if interval is None else f"{number(interval[0])} to {number(interval[1])}"

@@ -17,6 +17,16 @@ FAR = 3.0
 """A lead is far less than the noise if the noise is so many times as large."""
 
 
+MEANING = {
+    "clear": "it leads, and more calls are unlikely to change that.",
+    "likely": "it leads by all that was seen, and noise is not the reason. A sequence that was not "
+    "tried may still be better.",
+    "undecided": "what was seen does not tell which one is better.",
+    "a tie": "by all that was seen they are worth the same.",
+}
+"""Of each verdict."""
+
+
 def margin_of(plan: Plan, best: Line, rival: Line | None) -> float | None:
     """Half of the 95 % interval of the lead; None if the planner does not look for noise."""
     if plan.gap_interval is not None:

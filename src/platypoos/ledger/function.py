@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from platypoos.checks import LARGEST_REWARD
+from platypoos.checks import LARGEST_REWARD, as_number
 from platypoos.errors import ModelError, TransitionError
 from platypoos.ledger.base import BARRED, Simulator, path_to, record, steps_known
 from platypoos.ledger.protocol import Nodes
@@ -95,6 +95,8 @@ class FunctionSimulator(Simulator):
                     result = NOTHING
                     result = step(state, action, rng)
                     successor, reward, terminated = result
+                    if reward.__class__ is not float:
+                        reward = as_number(reward)
                     if not low <= reward <= high:
                         raise bad_reward(reward, state, action)
                     if fresh:

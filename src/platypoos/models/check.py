@@ -97,9 +97,13 @@ def check_model(model: Any, *, steps: int = 200, seed: int = 0) -> ModelReport:
     try:
         checker.run()
     except ModelError as error:
-        checker.problems.append(str(error))
+        checker.problems.append(_without_traceback(error))
     found = (checker.passed, checker.problems, checker.notes)
     return ModelReport(type(model).__name__, steps, *(tuple(lines) for lines in found))
+
+
+def _without_traceback(error: Exception) -> str:
+    return str(error).replace("; the original traceback is above", "")
 
 
 class _Checker:
@@ -124,7 +128,7 @@ class _Checker:
             num_actions = check_num_actions(model.num_actions)
             access = access_of(model)
         except PlatypoosError as error:
-            self.problems.append(str(error))
+            self.problems.append(_without_traceback(error))
             return
         actions = f"{num_actions} action{'s' if num_actions > 1 else ''}"
         self.passed.append(f"{actions}, access {access.value}")
@@ -250,6 +254,14 @@ class _Checker:
                     self.problems.append(
                         f"the reward was {reward!r} and {again.reward!r} with the same random "
                         f"generator; draw all randomness from rng {where}"
+                    )
+                    return
+                if not self.alike(again.state, after) or again.terminated != terminated:
+                    self.problems.append(
+                        f"the same step led to {brief(after)} and to {brief(again.state)} with the "
+                        "same random generator: the step keeps something outside of the state, "
+                        "such as a counter or a clock, or draws random numbers elsewhere; put it "
+                        f"into the state, and draw from rng {where}"
                     )
                     return
                 if not self.alike(other.state, after) or other.terminated != terminated:

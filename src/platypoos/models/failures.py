@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from platypoos.checks import LARGEST_REWARD
+from platypoos.checks import LARGEST_REWARD, as_number
 from platypoos.errors import DynamicsError, ModelError, RewardError, TransitionError
 from platypoos.models.base import Transition
 
@@ -20,6 +20,7 @@ def act(model: Any, state: Any, action: int, rng: np.random.Generator) -> Transi
     try:
         result = model.step(state, action, rng)
         after, reward, terminated = result
+        reward = as_number(reward)
         if not -LARGEST_REWARD <= reward <= LARGEST_REWARD:
             raise bad_reward(reward, state, action)
         return Transition(after, float(reward), as_flag(terminated))

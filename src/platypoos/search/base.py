@@ -255,8 +255,9 @@ class Planner(ABC):
             )
         if asked.budget is None and not timed:
             raise InvalidArgument(
-                "budget must be a whole number of at least the number of actions, got None; "
-                "planners that can stop at any time take a deadline in seconds, or stop, instead"
+                "budget must be a whole number of at least the number of actions, got None; pass "
+                "it by its name, budget=1000; planners that can stop at any time take deadline=, "
+                "in seconds, or stop= instead"
             )
         if deadline is not None:
             check_number("deadline", deadline, above=0.0)

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from platypoos.checks import check_count, check_number
+from platypoos.checks import check_count, check_number, nearest
 from platypoos.errors import InvalidArgument
-from platypoos.experiments.spec import PROBLEMS, Choice, make, nearest
+from platypoos.experiments.spec import PROBLEMS, Choice, make
 from platypoos.models.base import check_access
 
 MEASURES = ("regret", "total", "expected")

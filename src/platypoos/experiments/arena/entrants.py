@@ -6,10 +6,11 @@ import math
 from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple
 
+from platypoos.checks import nearest
 from platypoos.discounting import span
 from platypoos.errors import InvalidArgument
 from platypoos.experiments.arena.challenge import Challenge, Reference
-from platypoos.experiments.spec import Block, Choice, Experiment, nearest
+from platypoos.experiments.spec import Block, Choice, Experiment
 from platypoos.planners import available
 
 NEGLIGIBLE = 0.1
