@@ -51,7 +51,7 @@ def test_a_worker_that_is_killed_loses_nothing(cluster, tmp_path):
     address, workers = cluster
     arguments = [
         "compare", "--problem", "switch-chain:noise=10", "--planner", "platypoos",
-        "olop:reward_max=130,noise=10", "--budget", "2000", "5000", "--seeds", "200", "--quiet",
+        "olop:reward_max=130,noise=10", "--budget", "2000", "5000", "--seeds", "60", "--quiet",
     ]  # fmt: skip
     command = [sys.executable, "-m", "platypoos.cli.main", *arguments]
     out = tmp_path / "cluster"
@@ -61,19 +61,19 @@ def test_a_worker_that_is_killed_loses_nothing(cluster, tmp_path):
         stderr=subprocess.PIPE,
         text=True,
     )
-    wait_for_rows(out, 100, process)
+    wait_for_rows(out, 30, process)
     assert process.poll() is None, "it was done before a worker could be killed"
     os.kill(workers[0].pid, signal.SIGKILL)
     printed, errors = process.communicate(timeout=240)
     assert process.returncode == 0, errors
-    assert "800 cells done" in printed
+    assert "240 cells done" in printed
     assert workers[1].poll() is None
     local = subprocess.run(
         [*command, "--out", str(tmp_path / "local")], check=True, capture_output=True, text=True
     )
-    assert "800 cells done" in local.stdout
+    assert "240 cells done" in local.stdout
     whole = table(tmp_path / "local")
-    assert len(whole) == 800
+    assert len(whole) == 240
     assert table(out) == whole
 
 

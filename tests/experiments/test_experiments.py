@@ -202,17 +202,17 @@ def wait_for_rows(folder, number, process):
 
 
 @pytest.mark.slow
-def test_killed_at_ten_random_moments(tmp_path):
-    # About 600 cells in small chunks; the process group is killed without warning, ten times.
+def test_killed_at_random_moments(tmp_path):
+    # 240 cells in small chunks; the process group is killed without warning, four times.
     arguments = [
         "compare", "--problem", "switch-chain:noise=10", "--planner", "platypoos",
-        "olop:reward_max=130,noise=10", "--budget", "2000", "4000", "6000", "--seeds", "100",
+        "olop:reward_max=130,noise=10", "--budget", "2000", "4000", "6000", "--seeds", "40",
         "--quiet", "--workers", "2",
     ]  # fmt: skip
     command = [sys.executable, "-m", "platypoos.cli.main", *arguments]
     rng = random.Random(0)  # noqa: S311
     killed = 0
-    for turn in range(10):
+    for turn in range(4):
         process = subprocess.Popen(
             [*command, "--out", str(tmp_path / "killed")],
             start_new_session=True,
@@ -224,11 +224,11 @@ def test_killed_at_ten_random_moments(tmp_path):
             os.killpg(process.pid, signal.SIGKILL)
             killed += 1
         process.wait()
-    assert killed >= 8
+    assert killed >= 3
     for folder in ("killed", "whole"):
         subprocess.run([*command, "--out", str(tmp_path / folder)], check=True, capture_output=True)
     whole = table(tmp_path / "whole")
-    assert len(whole) == 600
+    assert len(whole) == 240
     assert table(tmp_path / "killed") == whole
 
 

@@ -59,7 +59,7 @@ def add_commands(commands: Any) -> None:
         formatter_class=raw,
     )
     size = one.add_mutually_exclusive_group()
-    size.add_argument("--quick", action="store_true", help="5 budgets, 40 seeds (the default)")
+    size.add_argument("--quick", action="store_true", help="5 budgets, 15 seeds (the default)")
     size.add_argument("--full", action="store_true", help="11 budgets to 32,000, 100 seeds")
     _add_running(one, Path("out/paper"))
     one.set_defaults(run=_paper)

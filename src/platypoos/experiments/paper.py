@@ -42,9 +42,9 @@ def paper(*, full: bool = False) -> Experiment:
     Beside the paper's lines, all panels have the default planner, and that of b = 50 has UCT.
 
     The paper states neither its budgets nor its number of runs: here 11 budgets and 100 seeds in
-    full, 5 budgets and 40 seeds else.
+    full, 5 budgets and 15 seeds else.
     """
-    budgets, seeds = (FULL_BUDGETS, 100) if full else (QUICK_BUDGETS, 40)
+    budgets, seeds = (FULL_BUDGETS, 100) if full else (QUICK_BUDGETS, 15)
 
     def block(title: str, noise: float, planners: tuple[Choice, ...]) -> Block:
         problem = Choice.of("switch-chain", noise=noise)
