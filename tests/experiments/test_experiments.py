@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import random
 import signal
 import sqlite3
 import subprocess
@@ -199,37 +198,6 @@ def wait_for_rows(folder, number, process):
         except sqlite3.OperationalError:
             pass
         time.sleep(0.01)
-
-
-@pytest.mark.slow
-def test_killed_at_random_moments(tmp_path):
-    # 240 cells in small chunks; the process group is killed without warning, four times.
-    arguments = [
-        "compare", "--problem", "switch-chain:noise=10", "--planner", "platypoos",
-        "olop:reward_max=130,noise=10", "--budget", "2000", "4000", "6000", "--seeds", "40",
-        "--quiet", "--workers", "2",
-    ]  # fmt: skip
-    command = [sys.executable, "-m", "platypoos.cli.main", *arguments]
-    rng = random.Random(0)  # noqa: S311
-    killed = 0
-    for turn in range(4):
-        process = subprocess.Popen(
-            [*command, "--out", str(tmp_path / "killed")],
-            start_new_session=True,
-            stdout=subprocess.DEVNULL,
-        )
-        wait_for_rows(tmp_path / "killed", 40 * turn, process)
-        time.sleep(rng.uniform(0, 0.3))
-        if process.poll() is None:
-            os.killpg(process.pid, signal.SIGKILL)
-            killed += 1
-        process.wait()
-    assert killed >= 3
-    for folder in ("killed", "whole"):
-        subprocess.run([*command, "--out", str(tmp_path / folder)], check=True, capture_output=True)
-    whole = table(tmp_path / "whole")
-    assert len(whole) == 240
-    assert table(tmp_path / "killed") == whole
 
 
 @pytest.mark.parametrize(
