@@ -316,7 +316,7 @@ def test_ctrl_c(after):
 @pytest.mark.parametrize(
     ("options", "says"),
     [
-        ({"budget": None}, "take a deadline"),
+        ({"budget": None}, "take deadline="),
         ({"budget": None, "deadline": 0.0}, "deadline"),
         ({"budget": None, "deadline": -1.0}, "deadline"),
         ({"budget": None, "stop": 5}, "stop must be a function"),
