@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 import numpy as np
 import pytest
 from random_trees import Counted
@@ -155,6 +157,51 @@ def test_a_system_that_pays_less_than_the_model_drops_nothing():
         state, reward, _ = counted.problem.step(state, plan.action, rng)
         agent.observe(reward - 0.5)
     assert not agent._memory.dropped
+
+
+@pytest.mark.parametrize("kind", ["python", "array", "compiled"])
+def test_the_calls_that_ask_again_are_a_part_of_the_budget(kind):
+    counted = Counted(pp.problems.Garnet(10, 2, seed=1), kind)
+    agent = pp.Agent(counted.model, budget=60, discount=0.9, seed=0)
+    for t in range(4):
+        assert agent.act(counted.model.initial_state).calls == 60
+        assert counted.calls == 60 * (t + 1)
+        agent.observe(1e6)
+
+
+def test_a_slow_model_is_not_asked_again_in_a_plans_time():
+    def step(state, action, rng):
+        time.sleep(0.01)
+        return state, float(action), False
+
+    agent = pp.Agent(pp.FunctionModel(step, 2, 0), deadline=0.05, discount=0.9, seed=0)
+    for _ in range(3):
+        agent.act(0)
+        agent.observe(1e6)
+    memory = agent._memory
+    asked = []
+    ask = memory.ask_again
+    memory.ask_again = lambda task: asked.append(ask(task)) or asked[-1]
+    agent.act(0)
+    assert asked == [0]
+
+
+def test_a_model_that_fails_when_it_is_asked_again_leaves_what_was_learned():
+    fails = False
+
+    def step(state, action, rng):
+        if fails:
+            raise ZeroDivisionError
+        return (state + action) % 5, float(action), False
+
+    agent = pp.Agent(pp.FunctionModel(step, 2, 0), budget=60, discount=0.9, seed=0)
+    for _ in range(2):
+        agent.act(0)
+        agent.observe(1e6)
+    fails = True
+    with pytest.raises(pp.ModelError, match="ZeroDivisionError") as caught:
+        agent.act(0)
+    assert caught.value.tree.num_nodes > 5
 
 
 @pytest.mark.parametrize("seed", range(5))

@@ -15,13 +15,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from platypoos.api import Agent, plan
+from platypoos.checks import required_fields
 from platypoos.cli.advise import add_advise_command
 from platypoos.cli.experiments import add_commands
 from platypoos.cli.explain import add_explain_command
 from platypoos.cli.options import (
     DEFAULT_BUDGET,
     add_planner_options,
-    is_required,
     make_planner,
     not_own,
     parameters,
@@ -175,7 +175,7 @@ def _planners(args: argparse.Namespace) -> None:
             "uses": ["legal", *kind.uses],
             "horizon": kind.finite,
             "parameters": {
-                key: "required" if is_required(field) else field.default
+                key: "required" if key in required_fields(kind) else field.default
                 for key, field in parameters(kind).items()
             },
             "access": [access.value for access in kind.access],

@@ -7,7 +7,7 @@ import dataclasses
 from collections.abc import Sequence
 from typing import Any
 
-from platypoos.checks import parsed
+from platypoos.checks import parsed, required_fields
 from platypoos.errors import InvalidArgument
 from platypoos.experiments.own import is_own, load_own, made_by
 from platypoos.models.gymnasium.model import GymnasiumModel
@@ -51,7 +51,7 @@ def make_planner(name: str, discount: float, settings: Sequence[str]) -> Planner
         if key not in fields:
             takes = ", ".join(fields) if fields else "none"
             raise InvalidArgument(f"{name} has no parameter {key!r}; it takes: {takes}")
-    missing = [key for key, field in fields.items() if is_required(field) and key not in chosen]
+    missing = [key for key in required_fields(kind) if key not in {"discount", *chosen}]
     if missing:
         sets = " ".join(f"--set {key}=…" for key in missing)
         raise InvalidArgument(f"{name} needs {kind.needs}: pass {sets}")
@@ -91,7 +91,7 @@ def not_own(text: str) -> str:
 
 def make_own(text: str, args: argparse.Namespace) -> Any:
     """The model that a function of somebody's own module makes, with the options as arguments."""
-    for name in ("method", "lives", "resolution"):
+    for name in ("actions", "method", "lives", "resolution"):
         if getattr(args, name, None) is not None:
             raise InvalidArgument(f"--{name} is for Gymnasium environments, and {text} is not one")
     if args.repeat != 1:
@@ -106,11 +106,6 @@ def make_own(text: str, args: argparse.Namespace) -> Any:
 def parameters(kind: type[Planner]) -> dict[str, dataclasses.Field[Any]]:
     """The parameters of a planner beside the discount."""
     return {field.name: field for field in dataclasses.fields(kind) if field.name != "discount"}
-
-
-def is_required(field: dataclasses.Field[Any]) -> bool:
-    """Whether a parameter must be given."""
-    return field.default is dataclasses.MISSING
 
 
 def whole(text: str) -> int:

@@ -189,7 +189,7 @@ def make(kinds: dict[str, Any], what: str, choice: Choice, **fixed: Any) -> Any:
     if missing:
         raise InvalidArgument(
             f"{what} {choice.name} lacks {', '.join(missing)}; it needs "
-            f"{getattr(kind, 'needs', 'it')}: write {choice.name}:{','.join(missing)}"
+            f"{getattr(kind, 'needs', 'them')}: write {choice.name}:{','.join(missing)}"
         )
     try:
         return kind(**fixed, **dict(choice.parameters))

