@@ -60,7 +60,8 @@ def add_simulator_commands(commands: Any) -> None:
         "check",
         help="is this simulator safe to plan with?",
         description="Restore and replay random trajectories of a Gymnasium environment, and say "
-        "whether a planner can trust it, how, and what it costs. Of your own model, take steps.",
+        "whether a planner can trust it, how, and what it costs. In your own model, take random "
+        "steps and look for mistakes.",
         epilog=CHECK_EXAMPLES,
         formatter_class=raw,
     )
