@@ -234,10 +234,7 @@ def _complaint_of_error(case: Case, outcome: Outcome, error: BaseException) -> s
         if in_step and not about_worker and case.world.form.name not in HOSTILE:
             if error.action is None or (error.state is None and case.world.form.name != "none"):
                 return f"no state and action: {error!r}"
-            # Compiled code counts all samples of a node before it takes them.
-            counted = error.calls == running.calls
-            counted |= case.world.kind == "compiled" and running.calls <= error.calls
-            if not counted and case.how == "plan":
+            if error.calls != running.calls and case.how == "plan":
                 return f"{error.calls} calls in the error, {running.calls} counted"
         return ""
     if isinstance(error, pp.InvalidArgument):

@@ -161,6 +161,25 @@ def test_a_compiled_step_that_fails(access):
         assert pp.plan(model(2), budget=500, discount=0.9, seed=0, access=access).calls <= 500
 
 
+@numba.njit
+def counting_kernel(state, action, params, rng, next_state):
+    params[0] += 1
+    if params[0] == params[1]:
+        raise ValueError("this call fails")
+    next_state[0] = state[0]
+    return rng.normal(), False
+
+
+@pytest.mark.parametrize("access", ["restore", "reset"])
+@pytest.mark.parametrize("at", [1, 7, 100])
+def test_calls_before_a_failure_are_counted_one_by_one(at, access):
+    params = np.array([0, at])  # calls so far; the call that fails, amid a node's samples
+    model = pp.CompiledModel(counting_kernel, 2, np.zeros(1), params=params)
+    with pytest.raises(pp.ModelError, match="this call fails") as caught:
+        pp.PlaTyPOOS(0.9).plan(model, budget=2_000, seed=0, access=access)
+    assert caught.value.calls == params[0] == at
+
+
 @pytest.mark.parametrize("result", [None, 1.0, (0, 1.0), (0, 1.0, False, {}), "abc"])
 def test_a_step_that_returns_the_wrong_shape(result):
     model = pp.FunctionModel(lambda s, a, r: result, 2, 0)

@@ -116,6 +116,18 @@ def test_states_that_break_promises(form, access):
             assert plan.calls <= 40
 
 
+def test_episodes_keep_plans_of_deeply_nested_states():
+    # Only the states of small ones are kept; Python's stack is too short to measure these.
+    deep = next(form for form in FORMS if form.name == "deep")
+
+    def step(state, action, rng):
+        return deep.make(1 - deep.read(state)), float(action), False
+
+    model = pp.FunctionModel(step, 2, deep.make(0), access=pp.Access.RESET)
+    episode = pp.control(model, pp.OneStep(0.9), budget=20, steps=2, seed=0)
+    assert [plan.states for plan in episode.plans] == [{}, {}]
+
+
 def test_states_that_cannot_be_compared_are_acted_on():
     # Whether a model hides its state is found out by comparing.
     def step(state, action, rng):

@@ -33,7 +33,7 @@ def brief(plan: Plan) -> dict[str, Any]:
     others = [action for action in others if not np.isnan(values[action])]
     kept = [plan.action, *sorted(others, key=lambda action: -values[action])[:1]]
     tree, nodes = extract(plan.tree, [ends[action] for action in kept if action in ends])
-    small = size_of(plan.state) <= SMALL_STATE
+    small = is_small(plan.state)
     states = {new: plan.states[old] for new, old in enumerate(nodes) if old in plan.states}
     return {
         "tree": tree,
@@ -46,13 +46,15 @@ def brief(plan: Plan) -> dict[str, Any]:
     }
 
 
-def size_of(state: Any) -> int:
-    """Bytes of a state, roughly."""
-    if isinstance(state, np.ndarray):
-        return int(state.nbytes)
-    if isinstance(state, tuple | list):
-        return sum(size_of(entry) for entry in state) + sys.getsizeof(state)
-    return sys.getsizeof(state)
+def is_small(state: Any) -> bool:
+    """Whether a state has at most ``SMALL_STATE`` bytes, roughly; nested as deep as it may be."""
+    size, parts = 0, [state]
+    while parts and size <= SMALL_STATE:
+        part = parts.pop()
+        size += part.nbytes if isinstance(part, np.ndarray) else sys.getsizeof(part)
+        if isinstance(part, tuple | list):
+            parts.extend(part)
+    return size <= SMALL_STATE
 
 
 def extract(tree: Tree, ends: list[int]) -> tuple[Tree, list[int]]:

@@ -64,13 +64,13 @@ def query(sim: Machine, tree: Tree, nodes: Nodes, repeats: Nodes) -> bool:
             ledger[0].status = OVER_BUDGET
             return False
         node = np.uint64(nodes[i])  # unsigned: no need to look whether it counts from the end
-        calls += count
-        ledger[0].calls = calls  # kept up to date: the step may raise
         ledger[0].node = nodes[i]
         state = borrow_row(sim.states, tree.parent[node])
         action = np.int64(tree.action[node])
         pulls = tree.pulls[node]
         if pulls == 0:
+            calls += 1
+            ledger[0].calls = calls  # before each step: it may raise
             after = borrow_row(sim.states, node)
             mean, ended = sim.kernel(state, action, sim.params, sim.rng, after)
             taken = 1
@@ -86,6 +86,8 @@ def query(sim: Machine, tree: Tree, nodes: Nodes, repeats: Nodes) -> bool:
             taken = 0
         drift = 0.0  # Σ (reward − mean): exact when rewards have no noise
         for _ in range(taken, count):
+            calls += 1
+            ledger[0].calls = calls
             reward, terminated = sim.kernel(state, action, sim.params, sim.rng, spare)
             drift += reward - mean
             if terminated != ended:
