@@ -263,6 +263,21 @@ def test_observations_are_looked_at_where_states_say_nothing():
     assert "vectors" not in str(advice)
 
 
+@pytest.mark.parametrize("scale", [1e-12, 1.0, 1e12])
+@pytest.mark.parametrize("offset", [0.0, 1e6])
+@pytest.mark.parametrize("tells", [False, True])
+def test_the_advice_does_not_depend_on_the_scale(scale, offset, tells):
+    plain = inertia(0.12, tells=tells)
+
+    def step(x, action, rng):
+        x, reward, _ = plain.step(x / scale, action, rng)
+        return scale * x, scale * (reward + offset), False
+
+    advice = pp.advise(pp.FunctionModel(step, 2, scale * 0.123))
+    assert advice.silent != tells
+    assert advice.repeat == (1 if tells else 8)
+
+
 def test_compiled_models_get_a_deadline():
     advice = pp.advise(pp.problems.SwitchChain().compiled(), seconds=0.25)
     assert "deadline=0.25" in advice.code[-1]

@@ -25,6 +25,8 @@ GROWS = 0.5
 """Two actions go on to make more of a difference if it grows as time to this power, or faster."""
 LEAST_CALLS = 10
 """Fewer calls tell nothing."""
+ROUNDING = 1e-9
+"""Of a coordinate's largest number: it stands still if it varies by less."""
 
 
 @dataclass(frozen=True)
@@ -179,8 +181,7 @@ def rewards_are_silent(walks: list[Walk]) -> bool:
         for action, seen in zip(walk.actions, walk.seen, strict=True):
             if seen.terminated:
                 continue
-            usual = known.setdefault(action, seen.reward)
-            if abs(seen.reward - usual) > 1e-9 * max(1.0, abs(usual)):
+            if seen.reward != known.setdefault(action, seen.reward):
                 return False
     return True
 
@@ -205,7 +206,7 @@ def find_repeat(probe: Probe, walks: list[Walk]) -> int:
     if len(rows) < LEAST_CALLS:
         return 1
     spread = rows.std(axis=0)
-    moving = spread > 1e-9 * np.maximum(1.0, np.abs(rows).max(axis=0))
+    moving = spread > ROUNDING * np.abs(rows).max(axis=0)
     apart = _differences(probe, walks, spread, moving)
     found = 1
     for hold in HOLDS:
