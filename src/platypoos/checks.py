@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import difflib
 import operator
+import pickle
 from collections.abc import Iterable
 from typing import Any
 
@@ -253,12 +254,22 @@ def _same(a: Any, b: Any, open_pairs: set[tuple[int, int]]) -> bool:
         pairs = zip(a, b, strict=False)
         return len(a) == len(b) and all(_same(x, y, open_pairs) for x, y in pairs)
     compares_by_identity = "__eq__" not in {name for c in type(a).__mro__[:-1] for name in vars(c)}
-    if compares_by_identity and hasattr(a, "__dict__") and type(a) is type(b):
+    if compares_by_identity and type(a) is type(b):
         pair = (id(a), id(b))
         if a is b or pair in open_pairs:
             return True
-        return _same(vars(a), vars(b), open_pairs | {pair})
+        if hasattr(a, "__dict__"):
+            return _same(vars(a), vars(b), open_pairs | {pair})
+        return _contents(a) == _contents(b)
     return bool(a == b)
+
+
+def _contents(thing: Any) -> Any:
+    """What a thing that compares by identity is made of, such as a random generator; or itself."""
+    try:
+        return pickle.dumps(thing, pickle.HIGHEST_PROTOCOL)
+    except Exception:  # noqa: BLE001  it cannot be pickled: it is only like itself
+        return thing
 
 
 def parsed(value: str) -> Any:

@@ -102,6 +102,23 @@ def test_others_are_not_tried(model, monkeypatch):
     pp.control(model, budget=8, steps=3, discount=0.9, seed=0, access=access)
 
 
+def test_random_generators_in_states_are_compared_by_their_contents():
+    # A copy of a generator is another object, but the same state.
+    def step(state, action, rng):
+        return (state[0] + action, np.random.default_rng(7)), float(action), False
+
+    def draws(state, action, rng):
+        return (state[0] + action, state[1]), float(state[1].normal()), False
+
+    start = (0, np.random.default_rng(7))
+    model = pp.FunctionModel(step, 2, start, access=RESET)
+    assert len(pp.control(model, budget=20, steps=3, discount=0.9, seed=0).actions) == 3
+    with pytest.raises(pp.DynamicsError, match="a step from it changed it"):
+        pp.control(
+            pp.FunctionModel(draws, 2, start, access=RESET), budget=20, steps=3, discount=0.9
+        )
+
+
 @pytest.mark.filterwarnings("ignore")
 def test_check_model_notes_it():
     report = pp.check_model(reset_only(gymnasium.make("CartPole-v1")), steps=20)
