@@ -261,14 +261,17 @@ def _same(a: Any, b: Any, open_pairs: set[tuple[int, int]]) -> bool:
         if hasattr(a, "__dict__"):
             return _same(vars(a), vars(b), open_pairs | {pair})
         return _contents(a) == _contents(b)
-    return bool(a == b)
+    try:
+        return bool(a == b)
+    except Exception:  # noqa: BLE001  such as tensors, which are compared entry by entry
+        return bool(_contents(a) == _contents(b))
 
 
 def _contents(thing: Any) -> Any:
-    """What a thing that compares by identity is made of, such as a random generator; or itself."""
+    """What a thing is made of that does not compare itself by it; itself if nobody can tell."""
     try:
         return pickle.dumps(thing, pickle.HIGHEST_PROTOCOL)
-    except Exception:  # noqa: BLE001  it cannot be pickled: it is only like itself
+    except Exception:  # noqa: BLE001  it cannot be pickled
         return thing
 
 

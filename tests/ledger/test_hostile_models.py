@@ -8,7 +8,7 @@ import numba
 import numpy as np
 import pytest
 from fuzz_states import FORMS, EqualRaises, Unspeakable
-from random_trees import Counted
+from random_trees import THINKING, Counted
 
 import platypoos as pp
 
@@ -137,6 +137,53 @@ def test_states_that_cannot_be_compared_are_acted_on():
     assert pp.control(model, budget=20, steps=3, discount=0.9, seed=0).step_calls == (20,) * 3
 
 
+class Tensor:
+    """Compares entry by entry, as tensors do; has no hash."""
+
+    __hash__ = None
+
+    def __init__(self, number):
+        self.number = number
+
+    def __eq__(self, other):
+        return np.array([self.number == other.number] * 2)
+
+
+@pytest.mark.parametrize(
+    "planner", [pp.SequenceSearch(0.9), pp.Platypus(0.9), pp.UCT(0.9, horizon=9)]
+)
+def test_an_agent_sees_that_it_is_elsewhere_if_states_are_tensors(planner):
+    illegal = []
+
+    def legal(state):
+        return [0, 1] if state.number == 0 else [2, 3]
+
+    def step(state, action, rng):
+        if action not in legal(state):
+            illegal.append((state.number, action))
+        return Tensor(1 - state.number), float(action) + rng.normal(), False
+
+    model = pp.FunctionModel(step, 4, Tensor(0), legal=legal)
+    agent = pp.Agent(model, planner=planner, budget=30, seed=0)
+    for _ in range(4):
+        assert agent.act(Tensor(0)).action in (0, 1)  # the system stays where it is
+        agent.observe(0.0)
+    assert illegal == []
+
+
+@pytest.mark.parametrize("key", [lambda _: [1], lambda _: 1 / 0])
+def test_a_key_that_fails_at_a_state_that_the_agent_is_told(key):
+    model = pp.FunctionModel(
+        lambda s, a, rng: (s + a, float(a), False), 2, 0,
+        key=lambda state: key(state) if state < 0 else state,
+    )  # fmt: skip
+    agent = pp.Agent(model, budget=30, discount=0.9, seed=0)
+    agent.act(0)
+    agent.observe(0.0)
+    with pytest.raises((pp.InvalidArgument, pp.ModelError), match="key"):
+        agent.act(-1)
+
+
 class Refusing:
     _max_workers = 2
 
@@ -180,3 +227,26 @@ def test_after_an_end_legal_actions_are_asked_for(kind):
         state = np.ones_like(state) if kind == "compiled" else 1
         agent.observe(1.0)
     assert counted.illegal_calls == 0
+
+
+@pytest.mark.parametrize("name", sorted(THINKING))
+def test_walks_that_chance_leads_where_their_action_is_not_allowed(name):
+    # All but the first state allow one action, and a step leads anywhere: a walk may not go on.
+    planner = THINKING[name](0.5)
+    if pp.Access.RESET not in planner.access:
+        pytest.skip("it restores states")
+    calls = []
+
+    def legal(state):
+        return range(6) if state == 0 else [state]
+
+    def step(state, action, rng):
+        calls.append(action in legal(state))
+        return int(rng.integers(6)), float(rng.normal()), False
+
+    model = pp.FunctionModel(step, 6, 0, legal=legal, access=pp.Access.RESET)
+    for seed in range(20):
+        calls.clear()
+        plan = planner.plan(model, budget=40, seed=seed)
+        assert all(calls)
+        assert len(calls) == plan.calls <= 40

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from platypoos.errors import BudgetExceeded, ModelError
-from platypoos.ledger.meeting import Homes, make_homes, settle_by_key
+from platypoos.ledger.meeting import Homes, find_home, make_homes, settle_by_key
 from platypoos.ledger.pace import Pace, never
 from platypoos.ledger.protocol import Floats, Ledger, Nodes
 from platypoos.ledger.streams import Streams
@@ -154,7 +154,7 @@ class Simulator(Ledger):
         """By the key; −1 too where the same state at another time is another one."""
         if self.key is None or len(homes.depth):
             return -1
-        return self.homes.get(self.key(state), -1)
+        return find_home(self, -1, state, None, keep=False)
 
     def play(self, tree: Tree, path: Nodes, rewards: Floats, start: int, roll_out: bool) -> int:
         """Make the walk; see ``requests.play``."""

@@ -45,13 +45,15 @@ def settle_by_key(sim: Any, homes: Homes, nodes: NDArray[np.int64]) -> None:
         homes.home[node] = find_home(sim, node, sim.states[node], depth)
 
 
-def find_home(sim: Any, node: int, state: Any, depth: int | None) -> int:
-    """The home of a node's state; the node itself if the state is new."""
+def find_home(sim: Any, node: int, state: Any, depth: int | None, *, keep: bool = True) -> int:
+    """The home of a state; if it is new, ``node``, which is its home from then on if ``keep``."""
     try:
         name = sim.key(state)
         if name is None:
             return node
-        return int(sim.homes.setdefault(name if depth is None else (depth, name), node))
+        if depth is not None:
+            name = (depth, name)
+        return int(sim.homes.setdefault(name, node) if keep else sim.homes.get(name, node))
     except TypeError as error:
         raise InvalidArgument(
             f"states must all have a key that can be hashed, or none: {error}; give the model "

@@ -173,6 +173,8 @@ def take_leaf(
 def put_back(tree: Tree, frontier: Frontier, node: int, k: int, width: float, h_max: int) -> float:
     """The new bound of a leaf just evaluated; returns its mean reward once it is reliable."""
     tree, frontier = borrowed(tree), borrowed(frontier)
+    if tree.pulls[node] == 0:  # by chance, its action is not allowed where the walk led
+        return np.inf
     value = 0.0
     at = node
     while at != ROOT:  # walks from the root may have given the prefixes new samples

@@ -87,6 +87,7 @@ class Memory:
         search = ongoing.search
         if search.reset:
             return -1
+        met = ongoing.sim.home_of(search.homes, task.state)
         expected = NOBODY if self._taken < 0 else ongoing.child_by(self._taken)
         root = int(search.homes.home[expected]) if expected != NOBODY else -1
         if root >= 0:
@@ -94,7 +95,7 @@ class Memory:
             if Watch(task.model, task.state).differ(told, task.state):
                 root = -1  # the system is not the model
         if root < 0:
-            root = ongoing.sim.home_of(search.homes, task.state)
+            root = met
         if root >= 0 and task.horizon is not None:
             left = int(search.at[0].over_at) - int(search.tree.depth[root])
             return root if left == task.horizon else -1
