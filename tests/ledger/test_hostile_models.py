@@ -11,6 +11,8 @@ from fuzz_states import FORMS, EqualRaises, Unspeakable
 from random_trees import THINKING, Counted
 
 import platypoos as pp
+from platypoos.planners.platypus.memory import Memory
+from platypoos.search.base import Asked
 
 
 def still(state, action, rng):
@@ -250,3 +252,21 @@ def test_walks_that_chance_leads_where_their_action_is_not_allowed(name):
         plan = planner.plan(model, budget=40, seed=seed)
         assert all(calls)
         assert len(calls) == plan.calls <= 40
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_a_state_has_one_child_for_an_action_whatever_chance_allows(seed):
+    # Chance decides which actions are allowed, and when it is over: a new step takes another
+    # action than was planned, and a walk ends before steps that were planned but never made.
+    def step(state, action, rng):
+        return int(rng.integers(3)), float(rng.random()), rng.random() < 0.1
+
+    model = pp.FunctionModel(
+        step, 3, 0, legal=lambda state: [state, (state + 1) % 3], access=pp.Access.RESET
+    )
+    memory = Memory(10**8)
+    pp.Platypus(0.999).answer(model, 0, Asked(260), seed=seed, memory=memory)
+    tree = memory.ongoing.search.tree
+    known = range(1, tree.num_nodes)
+    steps = [(int(tree.parent[node]), int(tree.action[node])) for node in known]
+    assert len(set(steps)) == len(steps)

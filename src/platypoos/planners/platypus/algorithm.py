@@ -111,18 +111,20 @@ def advance(search: Search, calls: int) -> int:
         at.agreed = at.agreed + 1 if at.leader == at.last_leader else 0
         at.last_leader = at.leader
         at.sure = at.stops == 1 and is_sure(search)
+    elif at.phase == TREE:
+        at.tree_spent += calls - at.turn_began
+        at.credit = min(0.0, at.credit - (calls - at.turn_began))
+    elif at.phase == SEQUENCES:
+        at.sequence_spent += calls - at.turn_began
     if at.last == 1 or calls >= at.limit or at.sure == 1:
         at.phase = FINISHED
     elif at.phase == TREE:
         at.phase = SEQUENCES
-        at.tree_spent += calls - at.turn_began
-        at.credit = min(0.0, at.credit - (calls - at.turn_began))
         at.turn_began = calls
         at.idle = 0
         at.piece_end = at.stage_began + at.stage
     elif at.phase == SEQUENCES:
         at.phase = POLICIES
-        at.sequence_spent += calls - at.turn_began
         at.offered = 0
     elif at.phase == POLICIES and not is_noisy(search):
         at.phase = LOOK

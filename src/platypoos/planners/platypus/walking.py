@@ -8,7 +8,7 @@ import numpy as np
 
 from platypoos.compile import borrowed, inlined, jit, part
 from platypoos.ledger.requests import calls_made, is_late, play_whole
-from platypoos.ledger.tree import ticket
+from platypoos.ledger.tree import TERMINAL, ticket
 from platypoos.planners.platypus.extending import extend
 from platypoos.planners.platypus.knowledge import (
     add_child,
@@ -73,19 +73,48 @@ def begin_walk(search: Search, calls: int) -> int:
 
 @jit
 def end_walk(search: Search, got: int, steps: int) -> None:
-    """By RESET: take back the nodes that were made behind the end of the episode."""
+    """By RESET: take back the nodes that were made behind the end of the episode.
+
+    Chance may lead where the planned action is not allowed, and another one is taken. If that is
+    known there, what was seen from then on is forgotten: a state has one child for an action.
+    """
     search = borrowed(search)
     at, tree = search.at[0], search.tree
-    if got < steps:
-        tree.size[0] = search.path[got]
-        end = search.path[got - 1] if got > 0 else at.root
-        search.first[end] = search.sibling[search.path[got]]
+    state = int(at.root)
+    for t in range(got):
+        node = int(search.path[t])
+        if tree.action[node] != search.trial[t] and has_twin(search, state, node):
+            got = t
+            if node < at.known:  # older than this walk, but never sampled: as it was
+                tree.action[node] = search.trial[t]
+                tree.pulls[node] = 0
+                tree.flags[node] &= ~np.uint8(TERMINAL)
+            break
+        state = node
+    stay = got  # nodes of the path that remain: those that are older do
+    while stay < steps and search.path[stay] < at.known:
+        stay += 1
+    if stay < steps:
+        tree.size[0] = search.path[stay]
+        end = search.path[stay - 1] if stay > 0 else at.root
+        search.first[end] = search.sibling[search.path[stay]]
         search.tried[end] -= 1
     for t in range(got):
         search.trial[t] = tree.action[search.path[t]]
     at.steps = got
     at.ended = got > 0 and is_over(search, int(search.path[got - 1]))
     at.whole = at.ended == 1 or got == len(search.trial)
+
+
+@jit
+def has_twin(search: Search, state: int, node: int) -> bool:
+    """Whether another child of a state has the same action."""
+    child = int(search.first[state])
+    while child != NOBODY:
+        if child != node and search.tree.action[child] == search.tree.action[node]:
+            return True
+        child = int(search.sibling[child])
+    return False
 
 
 @jit
