@@ -260,7 +260,7 @@ def _same(a: Any, b: Any, open_pairs: set[tuple[int, int]]) -> bool:
             return True
         if hasattr(a, "__dict__"):
             return _same(vars(a), vars(b), open_pairs | {pair})
-        return _contents(a) == _contents(b)
+        return bool(_contents(a) == _contents(b))
     try:
         return bool(a == b)
     except Exception:  # noqa: BLE001  such as tensors, which are compared entry by entry
