@@ -35,6 +35,7 @@ class Watch:
         self._key: Callable[[Any], Hashable] | None = own if callable(own) else None
         # Snapshots of an environment may hold things that it goes on using: the doctor checks them.
         plain = not getattr(model, "saves_states", False)
+        self._plain = plain
         self._comparable = plain and _is_data(state, own_equality=True)
         self._mutable = plain and not _is_immutable(state) and _is_data(state)
         self._left, self._next_glance = COMPARED, 128
@@ -116,6 +117,19 @@ class Watch:
             except Exception:  # noqa: BLE001  states that cannot be compared: nobody can tell
                 return False
         return self._key is not None  # without a key, nobody can tell
+
+    def is_elsewhere(self, expected: Any, told: Any) -> bool:
+        """Whether the system is in another state than expected.
+
+        Here objects are looked into that do not say themselves when they are equal: it does little
+        harm if what differs is only a cache.
+        """
+        if self._key is not None or self._comparable or not self._plain:
+            return self.differ(expected, told)
+        try:
+            return not same(expected, told)
+        except Exception:  # noqa: BLE001  nobody can tell
+            return False
 
     def _remember(self, state: Any) -> None:
         before = digest(state)

@@ -58,7 +58,7 @@ class TreeMemory:
             return NOTHING
         if task.access is Access.RESTORE:
             expected = self._sim.states_of(nodes[:1])[0]
-            if Watch(task.model, task.state).differ(expected, task.state):
+            if Watch(task.model, task.state).is_elsewhere(expected, task.state):
                 return NOTHING
         return nodes
 

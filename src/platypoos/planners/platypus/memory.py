@@ -92,7 +92,7 @@ class Memory:
         root = int(search.homes.home[expected]) if expected != NOBODY else -1
         if root >= 0:
             told = ongoing.sim.states_of(np.array([expected]))[0]
-            if Watch(task.model, task.state).differ(told, task.state):
+            if Watch(task.model, task.state).is_elsewhere(told, task.state):
                 root = -1  # the system is not the model
         if root < 0:
             root = met
