@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from math import ceil, floor, log2
 
+from adding import added
+
 
 @dataclass
 class Result:
@@ -31,7 +33,7 @@ def figure_3(sample, n, num_actions, gamma):
 
     def u_hat(a):
         prefixes = [a[: t + 1] for t in range(len(a))]
-        return sum(gamma**t * sum(rewards[x]) / pulls(x) for t, x in enumerate(prefixes))
+        return added(gamma**t * added(rewards[x]) / pulls(x) for t, x in enumerate(prefixes))
 
     def open_node(a, times):
         opened[a] = times

@@ -7,6 +7,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
+from adding import added
+
 Node = tuple[int, ...]
 Sample = Callable[[Node], tuple[float, bool]]
 
@@ -137,10 +139,10 @@ def run(
                     book.terminal.add(prefix)
 
     def mean(node: Node) -> float:
-        return sum(book.samples[node]) / len(book.samples[node])
+        return added(book.samples[node]) / len(book.samples[node])
 
     def u_hat(node: Node, floor: float = 0.0) -> float:
-        total = sum(gamma**t * (mean(node[: t + 1]) - floor) for t in range(len(node)))
+        total = added(gamma**t * (mean(node[: t + 1]) - floor) for t in range(len(node)))
         if floor and node in book.terminal:
             total += gamma ** len(node) * (0.0 - floor) / (1 - gamma)
         return total
@@ -176,7 +178,7 @@ def run(
     if floor is None:
         floor = min(mean(node) for node in book.samples)
         if book.terminal:
-            rates = [u_hat(n) / sum(gamma**t for t in range(len(n))) for n in book.samples]
+            rates = [u_hat(n) / added(gamma**t for t in range(len(n))) for n in book.samples]
             floor = min(*rates, 0.0)
     candidates = [
         max((n for n in book.index if book.index[n] >= p), key=lambda n: u_hat(n, floor))
@@ -219,11 +221,11 @@ def _cross_validate(
     price = [t + 1 if reset else 1 for t in range(max(len(n) for n in finalists))]
     left = budget - book.calls
     left -= sum(price[t] * n for _, needed, _ in plans for t, n in enumerate(needed))
-    sums = [sum(reversed(weight)) for _, _, weight in plans]
+    sums = [added(reversed(weight)) for _, _, weight in plans]
     running, given = 0.0, 0
     for (node, needed, weight), own in zip(plans, sums, strict=True):
         running += own
-        upto = math.floor(left * (running / sum(sums)))
+        upto = math.floor(left * (running / added(sums)))
         share, given = upto - given, upto
         done, spent = 0.0, 0
         extra = [0] * len(node)

@@ -12,6 +12,8 @@ import itertools
 import math
 from collections import defaultdict
 
+from adding import added
+
 TOLERANCE = 1e-9
 
 
@@ -38,7 +40,7 @@ class Record:
         """The returns from the last action of a prefix on, of all episodes through it."""
         h = len(prefix)
         return [
-            sum(self.gamma**t * r for t, r in enumerate(rewards[h - 1 :]))
+            added(self.gamma**t * r for t, r in enumerate(rewards[h - 1 :]))
             for actions, rewards in self.episodes
             if actions[:h] == prefix
         ]
@@ -134,7 +136,7 @@ class HOOBook:
         returns = self.through(node)
         if not returns:
             return math.inf
-        u = sum(returns) / len(returns) + self.width * math.sqrt(self.log / len(returns))
+        u = added(returns) / len(returns) + self.width * math.sqrt(self.log / len(returns))
         if node in self.record.ends:
             return u
         u += self.width * self.record.gamma ** len(node)
@@ -169,7 +171,7 @@ def uct_allows(record, actions, horizon, bonus):
         for a in range(record.num_actions):
             returns = record.returns((*node, a))
             options[a] = (
-                sum(returns) / len(returns) + bonus(visits, len(returns)) if returns else math.inf
+                added(returns) / len(returns) + bonus(visits, len(returns)) if returns else math.inf
             )
         if math.isinf(max(options.values())):
             assert math.isinf(options[action])
@@ -197,7 +199,7 @@ class BRUEBook:
             assert len(self.q[actions[:switch]]) == fewest
         for t in range(switch, len(actions)):  # greedy after the switch
             known = {
-                a: sum(self.q[(*actions[:t], a)]) / len(self.q[(*actions[:t], a)])
+                a: added(self.q[(*actions[:t], a)]) / len(self.q[(*actions[:t], a)])
                 for a in range(k)
                 if self.q[(*actions[:t], a)]
             }
@@ -205,5 +207,5 @@ class BRUEBook:
                 among_the_best(known, actions[t])
         if len(actions) >= switch:
             gamma = self.record.gamma
-            total = sum(gamma**t * r for t, r in enumerate(rewards[switch - 1 :]))
+            total = added(gamma**t * r for t, r in enumerate(rewards[switch - 1 :]))
             self.q[actions[:switch]].append(total)

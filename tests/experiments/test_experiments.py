@@ -192,7 +192,7 @@ def wait_for_rows(folder, number, process):
     end = time.time() + 60
     while time.time() < end and process.poll() is None:
         try:
-            with sqlite3.connect(folder / "results.sqlite", timeout=5) as db:
+            with closing(sqlite3.connect(folder / "results.sqlite", timeout=5)) as db:
                 if db.execute("SELECT count(*) FROM cells").fetchone()[0] >= number:
                     return
         except sqlite3.OperationalError:
@@ -286,7 +286,7 @@ def test_databases_that_are_none(tmp_path):
     assert (tmp_path / "results.sqlite").read_bytes() == before
     other = tmp_path / "other"
     other.mkdir()
-    with sqlite3.connect(other / "results.sqlite") as db:
+    with closing(sqlite3.connect(other / "results.sqlite")) as db, db:
         db.execute("CREATE TABLE cats (name TEXT)")
     before = (other / "results.sqlite").read_bytes()
     for create in (True, False):

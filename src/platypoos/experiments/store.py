@@ -61,33 +61,43 @@ class Store:
                 "'platypoos compare' with --out first"
             )
         with _told(self.path):
-            if create:
-                folder.mkdir(parents=True, exist_ok=True)
-                self.db = sqlite3.connect(self.path, timeout=60, isolation_level=None)
-            else:
-                mode = "ro" if os.access(folder, os.W_OK) else "ro&immutable=1"
-                address = f"{self.path.resolve().as_uri()}?mode={mode}"
-                self.db = sqlite3.connect(address, timeout=60, isolation_level=None, uri=True)
-            self.db.execute("PRAGMA trusted_schema = OFF")  # it may be from somebody else
-            entries = self.db.execute("SELECT name, type FROM sqlite_master").fetchall()
-            if any(kind in {"trigger", "view"} for _, kind in entries):
-                raise StoreError(
-                    f"{self.path} has triggers or views, which are none of ours and would be run; "
-                    "it was left as it is"
-                )
-            tables = {name for name, _ in entries}
-            if not tables and create:
-                self._set_up()
-            elif not {"facts", "cells"} <= tables:
-                raise StoreError(f"{self.path} is another kind of database; it was left as it is")
-            found = self.fact("schema")
-            if found != str(SCHEMA):
-                raise StoreError(
-                    f"{self.path} was written by another version (its schema is {found}, this "
-                    f"one's {SCHEMA}); it was left as it is. Use another directory, or that version"
-                )
-            if create:
-                self.db.execute("PRAGMA synchronous = NORMAL")
+            self.db = self._connect(folder, create)
+            try:
+                self._check(create)
+            except BaseException:
+                self.db.close()
+                raise
+
+    def _connect(self, folder: Path, create: bool) -> sqlite3.Connection:
+        if create:
+            folder.mkdir(parents=True, exist_ok=True)
+            return sqlite3.connect(self.path, timeout=60, isolation_level=None)
+        mode = "ro" if os.access(folder, os.W_OK) else "ro&immutable=1"
+        address = f"{self.path.resolve().as_uri()}?mode={mode}"
+        return sqlite3.connect(address, timeout=60, isolation_level=None, uri=True)
+
+    def _check(self, create: bool) -> None:
+        """Is it ours? If it is new, make it so."""
+        self.db.execute("PRAGMA trusted_schema = OFF")  # it may be from somebody else
+        entries = self.db.execute("SELECT name, type FROM sqlite_master").fetchall()
+        if any(kind in {"trigger", "view"} for _, kind in entries):
+            raise StoreError(
+                f"{self.path} has triggers or views, which are none of ours and would be run; "
+                "it was left as it is"
+            )
+        tables = {name for name, _ in entries}
+        if not tables and create:
+            self._set_up()
+        elif not {"facts", "cells"} <= tables:
+            raise StoreError(f"{self.path} is another kind of database; it was left as it is")
+        found = self.fact("schema")
+        if found != str(SCHEMA):
+            raise StoreError(
+                f"{self.path} was written by another version (its schema is {found}, this "
+                f"one's {SCHEMA}); it was left as it is. Use another directory, or that version"
+            )
+        if create:
+            self.db.execute("PRAGMA synchronous = NORMAL")
 
     def _set_up(self) -> None:
         self.db.execute("PRAGMA journal_mode = WAL")
