@@ -21,7 +21,7 @@ def test_no_link_of_the_description_leads_nowhere():
     plain = for_an_index(README, None)
     assert not TO_FILES.search(plain)
     assert "![" not in plain
-    assert "all of it (docs/paper.md)" in plain
+    assert "the page (docs/paper.md)" in plain
     linked = for_an_index(README, "https://example.org/somebody/platypoos/")
     assert not TO_FILES.search(linked)
     base = "https://example.org/somebody/platypoos"
