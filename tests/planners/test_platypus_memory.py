@@ -277,3 +277,19 @@ def test_a_system_that_is_pushed_about():
                 crashes += reward < 0
                 break
     assert crashes <= 3
+
+
+def test_a_turn_that_ends_a_plan_is_paid_for():
+    # One state of 64 actions costs most of a plan: its last turn is the tree explorer's. If that
+    # were for free, it would have all calls of every later plan too.
+    model = pp.FunctionModel(lambda s, a, rng: (64 * s + a + 1, -abs(a - 40.0), False), 64, 0)
+    planner, memory = platypus(memory=10**8), Memory(10**8)
+    state = 0
+    for _ in range(6):
+        plan = planner.answer(model, state, Asked(100), seed=0, memory=memory)
+        at = memory.ongoing.search.at[0]
+        assert at.credit <= 0.0
+        memory.observe(plan.action, -abs(plan.action - 40.0))
+        state = 64 * state + plan.action + 1
+    assert at.tree_spent > 100
+    assert at.sequence_spent > 100
