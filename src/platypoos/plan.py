@@ -19,7 +19,7 @@ from platypoos.ledger.tree import OPENED, ROOT, TERMINAL, Tree
 if TYPE_CHECKING:
     from platypoos.explain import Explanation
 
-__all__ = ["Episode", "Noise", "Origin", "Plan"]
+__all__ = ["Episode", "Improvement", "Noise", "Origin", "Plan"]
 
 VERSION = 1
 """Of a plan as data; it changes when a field changes its meaning or goes."""
@@ -34,6 +34,15 @@ class Noise(NamedTuple):
     """Mean of all rewards: with noise, estimates are drawn to it."""
     spread: float
     """Variance of the mean rewards, noise taken out; 0 if estimates are taken as they are."""
+
+
+class Improvement(NamedTuple):
+    """How much better than the user's rule a plan is, over as many steps."""
+
+    estimate: float
+    low: float
+    """The interval (95 %) is for noise; without noise it is the estimate."""
+    high: float
 
 
 @dataclass(frozen=True, eq=False)
@@ -80,6 +89,11 @@ class Plan:
     its lead is more than four standard errors and what states out of sight may change.
     None if the planner cannot tell.
     """
+    improvement: Improvement | None = None
+    """The gain over the user's rule (``model.policy``): the recommended sequence against what the
+    rule does, in discounted reward over the same number of steps. 0 if nothing better than the rule
+    was found, and the rule's action is recommended. None without a rule, or if the planner does
+    not use it."""
     horizon: int | None = field(default=None, repr=False)
     """Steps to the end of the episode that were planned for; None if there is no end."""
     worth: NDArray[np.float64] | None = field(default=None, repr=False)
@@ -94,7 +108,7 @@ class Plan:
     action. None if no two do."""
     noise: Noise | None = field(default=None, repr=False)
     """None if the planner does not look for noise."""
-    searched: Tree | None = field(default=None, repr=False)
+    searched: Any = field(default=None, repr=False)
     """All that was searched, if ``tree`` is only a part of it. See ``release``."""
     origin: Origin | None = field(default=None, repr=False)
     """The model, the planner, the seed: what is needed to make the plan again."""
@@ -183,7 +197,9 @@ class Plan:
         """
         if not self.is_whole:
             return None
-        tree = self.tree if self.searched is None else self.searched
+        tree = self.tree
+        if self.searched is not None:
+            tree = self.searched if isinstance(self.searched, Tree) else self.searched.tree()
         return summarize(tree, self.num_actions, self.actions)
 
     @property

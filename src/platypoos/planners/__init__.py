@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from platypoos.compiled.platypus.planner import CompiledPlatypus
 from platypoos.planners.bai_mcts import BAIMCTS
 from platypoos.planners.brue import BRUE
 from platypoos.planners.cem import CEM
@@ -43,6 +44,7 @@ __all__ = [
     "OPMDP",
     "SOO",
     "UCT",
+    "CompiledPlatypus",
     "GumbelMCTS",
     "OneStep",
     "PlaTyPOOS",
@@ -91,6 +93,7 @@ _ALL: tuple[type[Planner], ...] = (
     Uniform,
     OneStep,
     Random,
+    CompiledPlatypus,
 )
 
 

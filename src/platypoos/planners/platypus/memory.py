@@ -3,24 +3,27 @@
 from __future__ import annotations
 
 import math
+import pickle
+import sys
+from typing import Any
 
 import numpy as np
 
-from platypoos.errors import ModelError
-from platypoos.ledger.watch import Watch
+from platypoos.graph import BYTES_PER_STATE, State
 from platypoos.models.failures import act
-from platypoos.planners.platypus.ongoing import NOTHING, OngoingPlan
-from platypoos.planners.platypus.state import NOBODY, Ints
+from platypoos.planners.platypus.rules import Rules
+from platypoos.planners.platypus.session import Session
 from platypoos.search.base import Task
+from platypoos.simulator import Watch
 
 SURPRISE = 6.0
 """Standard errors by which a reward may miss what was expected, before the model is asked again…"""
 ASKED = 8
 """…so many times at most."""
-HANDOVER = 0.1
-"""Of a deadline: what is kept must not take longer to be handed on."""
+ASKING_SHARE = 0.1
+"""Of a deadline: asking again must not take longer."""
 ROUNDING = 1e-6
-"""Of the range of all rewards: they may miss it by this."""
+"""Of the spread of all rewards: they may miss what was expected by this."""
 
 
 class Memory:
@@ -32,95 +35,91 @@ class Memory:
 
     Args:
         cap: bytes to use at most. What can no longer be reached is forgotten first, then what is
-            reached last.
+            furthest away.
     """
 
     def __init__(self, cap: int) -> None:
         self.cap = cap
-        self.ongoing: OngoingPlan | None = None
+        self.session: Session | None = None
         self.dropped: list[str] = []
         """Why the memory was dropped, each time it was."""
         self.has_warned = False
-        self._doubt = -1  # the action whose reward was a surprise
-        self._taken = -1
-        self._predicted: list[tuple[float, int]] = []  # of the first actions: mean, samples
+        self._doubt: int | None = None  # the action whose reward was a surprise
+        self._taken: int | None = None
+        self._state_bytes = 0
+        self._expected: dict[int, tuple[float, int]] = {}  # first action: mean reward, samples
         self._variance = self._rounding = 0.0
 
-    def recall(self, task: Task, discount: float) -> OngoingPlan:
-        """The ongoing for a task: the one that is remembered, if it fits."""
-        ongoing = self.ongoing
-        if ongoing is not None and (
-            ongoing.task.model is not task.model
-            or ongoing.task.executor is not task.executor
-            or ongoing.task.access is not task.access
-            or ongoing.discount != discount
+    def recall(self, task: Task, discount: float, rules: Rules) -> Session:
+        """The session for a task: the one that is remembered, if it fits."""
+        session = self.session
+        if session is not None and (
+            session.task.model is not task.model
+            or session.task.access is not task.access
+            or session.task.executor is not task.executor
+            or session.discount != discount
         ):
-            ongoing = None
-        root = NOBODY if ongoing is None else self._find(ongoing, task)
-        kept = NOTHING if ongoing is None else self._left_of(ongoing)
-        if ongoing is None or root < 0:
-            self.ongoing = ongoing = OngoingPlan(task, discount, kept)
-            self._predicted = []
+            session = None
+        followed = self._followed(session)
+        root = None if session is None else self._find(session, task)
+        if session is None or root is None:
+            fresh = Session(task, discount, rules)
+            if session is not None and followed and not session.graph.open_loop:
+                fresh.search.take_over(session.search)
+            self._expected = {}
+            self.session = session = fresh
         else:
-            ongoing.go_on(task, root, kept, self._room(ongoing, task))
-            self._predict(ongoing)
-        self._taken = -1
-        return ongoing
+            session.go_on(task, root, followed=followed)
+            session.graph.keep_most(self._room(task))
+            self._expect(session)
+        self._taken = None
+        return session
 
-    def _left_of(self, ongoing: OngoingPlan) -> Ints:
-        """What is left of the last sequence, unless another action was taken."""
-        if ongoing.search.reset or not ongoing.can_decide:
-            return NOTHING
-        followed = self._taken in (-1, ongoing.leader[0])
-        return ongoing.leader[1:] if followed else NOTHING
+    def _followed(self, session: Session | None) -> bool:
+        """Whether the recommended action was taken."""
+        decided = None if session is None else session.search.decided
+        return decided is not None and self._taken in (None, decided.first)
 
-    def _room(self, ongoing: OngoingPlan, task: Task) -> int:
-        """How many nodes may be kept, to stay under the cap with a plan."""
-        per_node = ongoing.nbytes / len(ongoing.search.first)
-        room = int(self.cap / (1.1 * per_node)) - task.budget - 1024
-        if task.deadline is not None and ongoing.seconds_per_node > 0.0:
-            room = min(room, int(HANDOVER * task.deadline / ongoing.seconds_per_node))
-        return max(1, room)
+    def _room(self, task: Task) -> int:
+        """How many states may be kept, to stay under the cap with another plan."""
+        if not self._state_bytes:
+            self._state_bytes = BYTES_PER_STATE + _size_of(task.state)
+        return max(1, self.cap // self._state_bytes - task.budget)
 
-    def _find(self, ongoing: OngoingPlan, task: Task) -> int:
-        """The home of the state to plan for; −1 if it is not known."""
-        search = ongoing.search
-        if search.reset:
-            return -1
-        met = ongoing.sim.home_of(search.homes, task.state)
-        expected = NOBODY if self._taken < 0 else ongoing.child_by(self._taken)
-        root = int(search.homes.home[expected]) if expected != NOBODY else -1
-        if root >= 0:
-            told = ongoing.sim.states_of(np.array([expected]))[0]
-            if Watch(task.model, task.state).is_elsewhere(told, task.state):
-                root = -1  # the system is not the model
-        if root < 0:
-            root = met
-        if root >= 0 and task.horizon is not None:
-            left = int(search.at[0].over_at) - int(search.tree.depth[root])
-            return root if left == task.horizon else -1
-        return root if (task.horizon is None) == (len(search.homes.depth) == 0) else -1
+    def _find(self, session: Session, task: Task) -> State | None:
+        """The state to plan for, if it is known."""
+        graph = session.graph
+        if graph.open_loop or (graph.horizon is None) != (task.horizon is None):
+            return None
+        time = 0
+        if graph.horizon is not None and task.horizon is not None:
+            time = graph.horizon - task.horizon
+        edge = None if self._taken is None else graph.root.edges.get(self._taken)
+        expected = None if edge is None else edge.after
+        if expected is not None:
+            elsewhere = Watch(task.model, task.state).is_elsewhere(expected.stored, task.state)
+            if elsewhere or (graph.horizon is not None and expected.time != time):
+                expected = None  # the system is not the model
+        return graph.find(task.state, time) if expected is None else expected
 
-    def _predict(self, ongoing: OngoingPlan) -> None:
-        """Note what is remembered of the first actions, before new samples are mixed with it."""
-        search, at, tree = ongoing.search, ongoing.search.at[0], ongoing.search.tree
-        self._predicted = []
-        for action in range(len(search.value)):
-            child = ongoing.child_by(action)
-            samples = int(tree.pulls[child]) if child != NOBODY else 0
-            self._predicted.append((float(tree.reward[child]) if samples else 0.0, samples))
-        self._variance = float(at.squares / at.degrees) if at.degrees else 0.0
-        rewards = tree.reward[1 : tree.num_nodes][tree.pulls[1 : tree.num_nodes] > 0]
-        self._rounding = ROUNDING * float(np.ptp(rewards)) if len(rewards) else 0.0
+    def _expect(self, session: Session) -> None:
+        """Note what is known of the first actions, before new samples are mixed with it."""
+        graph = session.graph
+        self._expected = {
+            action: (edge.mean + graph.origin, edge.samples)
+            for action, edge in graph.root.edges.items()
+        }
+        self._variance = graph.variance
+        graph.take_moments()
+        self._rounding = ROUNDING * math.sqrt(graph.total_variance)
 
     def observe(self, action: int, reward: float) -> None:
         """Take note of what was done, and whether its reward was a surprise."""
         self._taken = action
-        if self.ongoing is None or not self._predicted:
-            return
-        mean, samples = self._predicted[action]
-        if samples and abs(reward - mean) > self._too_far(1.0 + 1.0 / samples):
-            self._doubt = action
+        if self.session is not None and action in self._expected:
+            mean, samples = self._expected[action]
+            if abs(reward - mean) > self._too_far(1.0 + 1.0 / samples):
+                self._doubt = action
 
     def _too_far(self, variances: float, seen: float = 0.0) -> float:
         """How far from what was expected is a surprise; noise may have been ``seen`` since."""
@@ -132,37 +131,41 @@ class Memory:
         One call, and more if that was not what is remembered: it may be noise that was never seen.
         Returns the calls that were made. None are if too few would be left, or too little time.
         """
-        action, self._doubt = self._doubt, -1
-        if action < 0 or self.ongoing is None or self.ongoing.task.model is not task.model:
+        action, self._doubt = self._doubt, None
+        session = self.session
+        if action is None or session is None or session.task.model is not task.model:
             return 0
-        took = ASKED * self.ongoing.sim.pace.seconds
+        took = ASKED * session.simulator.pace.seconds
         if task.budget - ASKED < 2 * task.num_actions or (
-            task.deadline is not None and took > HANDOVER * task.deadline
+            task.deadline is not None and took > ASKING_SHARE * task.deadline
         ):
             return 0
-        mean, samples = self._predicted[action]
-        new = self._samples(self.ongoing, task, action, 1)
+        mean, samples = self._expected[action]
+        new = self._rewards(session, task, action, 1)
         if abs(new[0] - mean) <= self._too_far(1.0 + 1.0 / samples):
             return 1
-        new += self._samples(self.ongoing, task, action, ASKED - 1)
+        new += self._rewards(session, task, action, ASKED - 1)
         now, seen = float(np.mean(new)), float(np.var(new, ddof=1))
         explained = self._variance == 0.0 < seen  # it has noise, which was not known
         if not explained and abs(now - mean) > self._too_far(1.0 / ASKED + 1.0 / samples, seen):
             self.drop(f"the model now pays {now:g}, {mean:g} was expected")
         return ASKED
 
-    def _samples(self, ongoing: OngoingPlan, task: Task, action: int, count: int) -> list[float]:
+    def _rewards(self, session: Session, task: Task, action: int, count: int) -> list[float]:
         """Rewards of the last step, as the model gives them now."""
-        try:
-            return [
-                act(task.model, ongoing.task.state, action, task.rng).reward for _ in range(count)
-            ]
-        except ModelError as error:
-            error.tree = ongoing.search.tree.trimmed()
-            raise
+        root, payload = session.graph.root, session.search.payloads[action]
+        return [act(task.model, root.stored, payload, task.rng).reward for _ in range(count)]
 
     def drop(self, why: str) -> None:
         """Forget everything."""
         self.dropped.append(why)
-        self.ongoing = None
-        self._predicted = []
+        self.session = None
+        self._expected = {}
+
+
+def _size_of(state: Any) -> int:
+    """Bytes of a stored state, roughly."""
+    try:
+        return len(pickle.dumps(state, pickle.HIGHEST_PROTOCOL))
+    except Exception:  # noqa: BLE001  whatever it is, it cannot be pickled
+        return sys.getsizeof(state)

@@ -1,40 +1,41 @@
-"""The default planner: one knowledge, two explorers, one jury."""
+"""The default planner."""
 
 from __future__ import annotations
 
-import math
-import time
 import warnings
-from dataclasses import dataclass
-from typing import ClassVar
+from dataclasses import dataclass, field
+from typing import Any, ClassVar
 
-from platypoos.errors import InvalidArgument
-from platypoos.ledger.pace import never
+from platypoos.compiled.platypus.planner import CompiledPlatypus
+from platypoos.errors import InvalidArgument, ModelError
+from platypoos.models.compiled import CompiledModel
 from platypoos.plan import Plan
 from platypoos.planners.platypoos import PlaTyPOOS
+from platypoos.planners.platypus.decision import describe, spanning_tree
 from platypoos.planners.platypus.memory import Memory
-from platypoos.planners.platypus.ongoing import OngoingPlan
+from platypoos.planners.platypus.rules import Rules
+from platypoos.planners.platypus.session import Session
 from platypoos.search.base import Planner, Task
-
-FIRST_BUDGET = 16
-"""Without a budget: calls for each action in the first part of a plan. A later part has the calls
-that fit in half of the time that is left; without a deadline, half as many as all parts before."""
 
 
 @dataclass(frozen=True)
 class Platypus(Planner):
-    """Two explorers, a jury and a memory: the planner for a problem nobody has seen yet.
+    """The planner for a problem nobody has seen yet.
 
     Use it by default. It needs to know the discount only: not how large rewards are, nor how
     noisy, nor how small the simulator's time steps.
 
-    It explores in two ways. One is the paper's tree (rounds of Figure 3, growing), which gets a
-    fixed share of the calls and has the paper's guarantee. The other changes stretches of
-    1, 2, 4, … steps of the best whole sequence. Where sequences meet in the same state they share
-    what is known of it. The best policy in all that is known proposes sequences too. With noise, a
-    jury compares the best sequence of each first action with those of the others, all of the
-    same length, on fresh samples. With ``control``, what is known is kept from step to step. It
-    is anytime: it also plans for a deadline instead of a budget.
+    What it knows is a graph of states; sequences that meet in a state share what is known of it.
+    Candidates are whole sequences of actions. They come from what is left of the last decision,
+    from the user's rule after each first action (``model.policy``), from the paper's tree (rounds
+    of Figure 3, which get a fixed share of the calls), from changed stretches of the best
+    sequence, from the best policy in the known graph, and from challengers: other first actions
+    followed by the best known tails. With noise, a jury compares the best sequence of each
+    first action on fresh samples. With ``control``, what is known is kept from step to step. It is
+    anytime: it also plans for a deadline instead of a budget.
+
+    With a rule, the plan is never worse than the rule as far as was seen: if nothing better was
+    found, the rule's action is taken. ``Plan.improvement`` is the estimated gain.
 
     States are told apart by ``model.key(state)`` if the model has it, else by themselves if they
     can be hashed, or by the contents of arrays; if none of these works, nothing is shared. With
@@ -54,6 +55,7 @@ class Platypus(Planner):
             longer be reached is forgotten first. When a reward is a surprise, the model is asked
             again, and if it has changed, all is forgotten.
         stop_when_sure: end a plan before its budget is spent when ``plan.enough``.
+        rules: the constants, for ablations.
 
     >>> import platypoos as pp
     >>> planner = pp.Platypus(discount=0.95)
@@ -62,12 +64,13 @@ class Platypus(Planner):
     """
 
     name: ClassVar[str] = "platypus"
-    uses: ClassVar[tuple[str, ...]] = ("value",)
+    uses: ClassVar[tuple[str, ...]] = ("value", "policy")
     citation: ClassVar[str] = PlaTyPOOS.citation
     anytime: ClassVar[bool] = True
 
     memory: int = 256_000_000
     stop_when_sure: bool = False
+    rules: Rules = field(default=Rules(), repr=False)
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -76,103 +79,72 @@ class Platypus(Planner):
                 f"memory must be a number of bytes, 0 for none, got {self.memory!r}"
             )
 
-    def remember(self) -> Memory | None:
+    def remember(self) -> Any:
         """What ``control`` hands on from step to step."""
-        return Memory(self.memory) if self.memory else None
+        return Remembered(self) if self.memory else None
+
+    def compiled(self) -> CompiledPlatypus:
+        """The machine-code version, for compiled models."""
+        return CompiledPlatypus(self.discount, self.memory, self.stop_when_sure)
 
     def _plan(self, task: Task) -> Plan:
-        if task.open_ended:
-            task = task._replace(budget=FIRST_BUDGET * task.num_actions)
-        if task.memory is None:
-            ongoing = OngoingPlan(task, self.discount)
-            before = 0
+        memory = task.memory
+        if isinstance(task.model, CompiledModel):
+            kernels = self.compiled()
+            memory = None if memory is None else memory.compiled
+            return kernels._plan(task._replace(memory=memory))  # noqa: SLF001  the same planner
+        if memory is None:
+            session, asked = Session(task, self.discount, self.rules), 0
         else:
-            asked = task.memory.ask_again(task)
-            ongoing = task.memory.recall(task._replace(budget=task.budget - asked), self.discount)
-            before = ongoing.sim.calls - asked
+            memory = memory.plain
+            asked = memory.ask_again(task)
+            part = task._replace(budget=task.budget - asked)
+            session = memory.recall(part, self.discount, self.rules)
         try:
-            self._plan_on(ongoing, task, before)
+            session.spend(stop_when_sure=self.stop_when_sure)
         except KeyboardInterrupt as error:
-            if not ongoing.can_decide and not ongoing.has_tried:
+            if not session.graph.root.edges:
                 raise
             if not task.open_ended:
-                error.plan = self._made(ongoing, task, before)  # type: ignore[attr-defined]
+                error.plan = self._made(session, task, asked)  # type: ignore[attr-defined]
                 raise
-        return self._made(ongoing, task, before)
+        except ModelError as error:
+            error.calls = session.simulator.calls + asked
+            error.tree = spanning_tree(session.graph, session.graph.root)
+            raise
+        _warn_if_slow(session, task)
+        return self._made(session, task, asked)
 
-    def _plan_on(self, ongoing: OngoingPlan, task: Task, before: int) -> None:
-        """Spend the budget, or go on in ever longer parts until the clock runs out."""
-        clock = Clock(ongoing, task, before)
-        due = never if task.deadline is None and task.stop is None else clock.due
-        while ongoing.plan_on(due, self.stop_when_sure) and task.open_ended and not due():
-            left = clock.left() - 2.0 * ongoing.time_to_go_on()
-            if left <= 0.0:
-                break
-            made = ongoing.sim.calls - before
-            more = clock.calls_in(0.5 * left) if left < math.inf else made // 2
-            part = task._replace(budget=max(task.budget, more))
-            root = int(ongoing.search.at[0].root)
-            ongoing.go_on(part, root, ongoing.leader, 1 << 62)
-
-    def _made(self, ongoing: OngoingPlan, task: Task, before: int) -> Plan:
-        if not ongoing.can_decide:
-            ongoing.settle_for_less()
-        _warn_if_slow(ongoing, task)
-        decision = ongoing.decide()
-        return self.recommend(
-            task,
-            decision.tree,
-            decision.node,
-            value=float(decision.values[decision.action]),
-            calls=ongoing.sim.calls - before,
-            reward_floor=decision.rate,
-            estimates=decision.values,
-            gap_interval=decision.gap,
-            enough=decision.enough,
-            states=decision.states,
-            sources=decision.sources,
-            noise=decision.noise,
-            searched=ongoing.search.tree,
-        )
+    def _made(self, session: Session, task: Task, asked: int) -> Plan:
+        found = describe(session.search)
+        calls = session.simulator.calls + asked
+        return self.recommend(task, found.pop("tree"), found.pop("node"), calls=calls, **found)
 
 
-def _warn_if_slow(ongoing: OngoingPlan, task: Task) -> None:
+class Remembered:
+    """The memory of an episode: of the plain planner, or of the one for compiled models."""
+
+    def __init__(self, planner: Platypus) -> None:
+        self.plain = Memory(planner.memory)
+        self.compiled = planner.compiled().remember()
+
+    def observe(self, action: int, reward: float) -> None:
+        """Take note of what was done, and whether its reward was a surprise."""
+        self.plain.observe(action, reward)
+        if self.compiled is not None and self.compiled.ongoing is not None:
+            self.compiled.observe(action, reward)
+
+
+def _warn_if_slow(session: Session, task: Task) -> None:
     """Say so once in an episode if the model is slower than the deadline."""
-    pace, deadline = ongoing.sim.pace.seconds, task.deadline
-    if deadline is None or pace <= deadline or getattr(task.memory, "has_warned", False):
+    pace, deadline = session.simulator.pace.seconds, task.deadline
+    memory = None if task.memory is None else task.memory.plain
+    if deadline is None or pace <= deadline or (memory is not None and memory.has_warned):
         return
-    if task.memory is not None:
-        task.memory.has_warned = True
+    if memory is not None:
+        memory.has_warned = True
     warnings.warn(
         f"a call of the model takes {1e3 * pace:.3g} ms, and the deadline is "
         f"{1e3 * deadline:.3g} ms: plans make one call, and are late",
         stacklevel=2,
     )
-
-
-class Clock:
-    """Tells when time is up."""
-
-    def __init__(self, ongoing: OngoingPlan, task: Task, before: int) -> None:
-        self._ongoing, self._stop, self._before = ongoing, task.stop, before
-        self._looked, self._counted = time.perf_counter(), before
-        self._end = None if task.deadline is None else task.started + task.deadline
-
-    def left(self) -> float:
-        """Seconds until the deadline."""
-        return math.inf if self._end is None else self._end - time.perf_counter()
-
-    def calls_in(self, seconds: float) -> int:
-        """Calls that fit in ``seconds``, by what the last ones took."""
-        now, calls = time.perf_counter(), self._ongoing.sim.calls
-        pace = (now - self._looked) / max(1, calls - self._counted)
-        self._looked, self._counted = now, calls
-        return int(seconds / pace)
-
-    def due(self) -> bool:
-        """Whether the deadline has passed, or the caller wants to stop."""
-        if self._ongoing.sim.calls == self._before:
-            return False
-        if self._end is not None and time.perf_counter() >= self._end:
-            return True
-        return self._stop is not None and bool(self._stop(self._ongoing.sim.calls - self._before))

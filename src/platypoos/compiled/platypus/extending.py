@@ -15,8 +15,8 @@ from platypoos.ledger.meeting import find_home, settle
 from platypoos.ledger.pace import never
 from platypoos.ledger.requests import ask_legal, calls_made, evaluate, is_late
 from platypoos.ledger.tree import TERMINAL
-from platypoos.planners.platypus.knowledge import add_child, is_over
-from platypoos.planners.platypus.state import PATIENCE, Search
+from platypoos.compiled.platypus.knowledge import add_child, is_over
+from platypoos.compiled.platypus.state import PATIENCE, Search
 
 
 def extend(sim: Any, search: Search, t: int) -> int:

@@ -7,8 +7,8 @@ from typing import Any
 from platypoos.compile import part
 from platypoos.ledger.meeting import settle
 from platypoos.ledger.requests import ask_legal, evaluate, is_late
-from platypoos.planners.platypus.knowledge import learn, note
-from platypoos.planners.platypus.state import Search
+from platypoos.compiled.platypus.knowledge import learn, note
+from platypoos.compiled.platypus.state import Search
 
 
 @part

@@ -16,10 +16,10 @@ from platypoos.ledger.tree import ROOT, TERMINAL, Tree, copy_nodes, make_tree, s
 from platypoos.models.advice import NO_HORIZON
 from platypoos.models.base import Access
 from platypoos.plan import Noise
-from platypoos.planners.platypus.algorithm import plan_on
-from platypoos.planners.platypus.jury import assess
-from platypoos.planners.platypus.knowledge import gather, link_children
-from platypoos.planners.platypus.state import (
+from platypoos.compiled.platypus.algorithm import plan_on
+from platypoos.compiled.platypus.jury import assess
+from platypoos.compiled.platypus.knowledge import gather, link_children
+from platypoos.compiled.platypus.state import (
     BEFORE,
     NOBODY,
     PATIENCE,
@@ -28,7 +28,7 @@ from platypoos.planners.platypus.state import (
     Ints,
     Search,
 )
-from platypoos.planners.platypus.tuning import STAGES
+from platypoos.compiled.platypus.tuning import STAGES
 from platypoos.planners.sequence_search import SEED_SHARE
 from platypoos.search.base import Task
 from platypoos.search.sequences import whole_length

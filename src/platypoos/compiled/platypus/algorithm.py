@@ -7,12 +7,12 @@ from typing import Any
 from platypoos.compile import borrowed, inlined, jit, part
 from platypoos.ledger.drivers import patient_driver
 from platypoos.ledger.requests import calls_made
-from platypoos.planners.platypus.asking import ask
-from platypoos.planners.platypus.jury import hear, is_sure, next_look
-from platypoos.planners.platypus.knowledge import is_noisy
-from platypoos.planners.platypus.policies import propose_policies
-from platypoos.planners.platypus.sequence_explorer import explore_sequences
-from platypoos.planners.platypus.state import (
+from platypoos.compiled.platypus.asking import ask
+from platypoos.compiled.platypus.jury import hear, is_sure, next_look
+from platypoos.compiled.platypus.knowledge import is_noisy
+from platypoos.compiled.platypus.policies import propose_policies
+from platypoos.compiled.platypus.sequence_explorer import explore_sequences
+from platypoos.compiled.platypus.state import (
     BEFORE,
     FINISHED,
     JURY,
@@ -24,15 +24,15 @@ from platypoos.planners.platypus.state import (
     TREE,
     Search,
 )
-from platypoos.planners.platypus.tree_explorer import explore_tree
-from platypoos.planners.platypus.tuning import (
+from platypoos.compiled.platypus.tree_explorer import explore_tree
+from platypoos.compiled.platypus.tuning import (
     HEARING_SHARE,
     JURY_SHARE,
     LEAST_SHARE,
     STAGES,
     WIDE_SHARE,
 )
-from platypoos.planners.platypus.walking import follow
+from platypoos.compiled.platypus.walking import follow
 
 
 @patient_driver(PATIENCE)

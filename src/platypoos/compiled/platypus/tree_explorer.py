@@ -7,17 +7,17 @@ from typing import Any
 from platypoos.compile import borrowed, inlined, jit, part
 from platypoos.ledger.requests import calls_made, is_due
 from platypoos.ledger.tree import ticket
-from platypoos.planners.platypus.asking import ask
-from platypoos.planners.platypus.knowledge import (
+from platypoos.compiled.platypus.asking import ask
+from platypoos.compiled.platypus.knowledge import (
     add_child,
     child_by,
     is_noisy,
     is_over,
     may,
 )
-from platypoos.planners.platypus.state import BEFORE, NOBODY, Search
-from platypoos.planners.platypus.tuning import DEEPER, GROWTH
-from platypoos.planners.platypus.walking import follow
+from platypoos.compiled.platypus.state import BEFORE, NOBODY, Search
+from platypoos.compiled.platypus.tuning import DEEPER, GROWTH
+from platypoos.compiled.platypus.walking import follow
 from platypoos.search.counts import PLATYPOOS, evaluations
 
 ROUND_OVER, PIECE_OVER = -1, -2

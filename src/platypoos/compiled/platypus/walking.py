@@ -9,8 +9,8 @@ import numpy as np
 from platypoos.compile import borrowed, inlined, jit, part
 from platypoos.ledger.requests import calls_made, is_late, play_whole
 from platypoos.ledger.tree import TERMINAL, ticket
-from platypoos.planners.platypus.extending import extend
-from platypoos.planners.platypus.knowledge import (
+from platypoos.compiled.platypus.extending import extend
+from platypoos.compiled.platypus.knowledge import (
     add_child,
     child_by,
     is_over,
@@ -19,7 +19,7 @@ from platypoos.planners.platypus.knowledge import (
     random_action,
     value_of,
 )
-from platypoos.planners.platypus.state import BEFORE, NOBODY, SEQUENCES, TREE, Search
+from platypoos.compiled.platypus.state import BEFORE, NOBODY, SEQUENCES, TREE, Search
 
 
 @part

@@ -1,0 +1,1 @@
+"""The default planner: one knowledge, two explorers, one jury."""

@@ -1,0 +1,59 @@
+"""The constants of the default planner, in one record that is passed in."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Rules:
+    """How a plan is made. An ablation is an argument: ``Platypus(rules=Rules(tree_share=0.0))``.
+
+    What each is worth is in ``docs/default-planner.md``.
+    """
+
+    stages: int = 16
+    """Parts of a plan; each explores, proposes and compares."""
+    tree_share: float = 1 / 3
+    """Share of a stage's calls that the tree explorer gets: the published exploration."""
+    growth: float = 1.25
+    """A round of the tree is followed by one that is larger by this factor."""
+    seed_share: float = 0.4
+    """Share of a level's calls, at most, for the first sequences."""
+    greedy_share: float = 0.3
+    """Share of a level's calls, at most, for the greedy sequence; less while it does not lead."""
+    batch_share: float = 0.25
+    """Share of a level's calls, at most, that walks which are made at once may take."""
+    most_walks: int = 64
+    """Walks that are made at once, at most."""
+    idle: int = 8
+    """The sequence explorer rests after so many walks in a row that brought nothing new."""
+    challengers: int = 3
+    """First actions that are tried with the best known tails in each stage; 0 for none."""
+    policies: int = 3
+    """First actions after which the best known policy is tried in each stage; 0 for none."""
+    sequences: bool = True
+    """Whether stretches of the best sequence are changed."""
+    steady_share: float = 0.5
+    """Where first actions are equal: share of the walks that follow one of them at random."""
+    look_share: float = 0.06
+    """As long as no noise was seen, this share of a stage's calls looks for some."""
+    hearing_share: float = 0.5
+    """With noise, a stage is followed by a hearing of the jury of this share of its calls."""
+    jury_share: float = 0.25
+    """With noise, the last hearing gets this share of the calls."""
+    shrinkage: bool = True
+    """With noise, draw rewards to the mean of all as far as they are unsure."""
+    near: float = 1.0
+    """With noise, candidates within so many standard errors of the best are equal: then the one
+    whose variations do best on average is taken."""
+    shortest: int = 4
+    """Steps of the sequences of the first level."""
+    ratio: int = 3
+    """How much longer the sequences of the next level are."""
+    top_share: int = 8
+    """The longest sequences have at most this fraction of the budget's calls."""
+    even_share: float = 0.5
+    """Share of the calls that levels get evenly; the rest goes to those that decided lately."""
+    level_memory: float = 0.7
+    """How long a level is remembered to have decided: its share after one more decision."""

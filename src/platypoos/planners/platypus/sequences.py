@@ -1,0 +1,307 @@
+"""Whole sequences of actions: candidates, walks, changes, challengers."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Generator, Sequence
+from operator import mul
+from typing import TYPE_CHECKING, Any
+
+from platypoos.graph import Path, State
+
+if TYPE_CHECKING:
+    from platypoos.planners.platypus.plan import Search
+
+Asking = Generator[list[Any], Any, None]
+
+
+class Candidate:
+    """A sequence of actions, and the path it takes through the graph.
+
+    The path is shorter than the level's length if the episode ends. The actions may go on beyond
+    it: what a longer level had planned, or what was planned after an end.
+    """
+
+    __slots__ = ("actions", "path", "rank", "value")
+
+    def __init__(self, actions: list[int], path: Path) -> None:
+        self.actions, self.path = actions, path
+        self.value = 0.0
+        self.rank = (0.0, 0.0, 0.0)
+
+    @property
+    def first(self) -> int:
+        """Its first action."""
+        return self.path[0].action
+
+    @property
+    def ends(self) -> bool:
+        """Whether it ends the episode."""
+        return self.path[-1].after is None
+
+
+class Level:
+    """Sequences of one length; the best that is known for each first action."""
+
+    def __init__(self, length: int) -> None:
+        self.length = length
+        self.best: dict[int, Candidate] = {}
+        self.leader: Candidate | None = None
+        self.seen: dict[int, Candidate] = {}
+        """The first candidate of this decision for each first action."""
+        self.rule: Candidate | None = None
+        """What the user's rule does, from the first step on."""
+
+    def ranked(self) -> list[Candidate]:
+        """The candidates, the best first."""
+        return sorted(self.best.values(), key=lambda candidate: candidate.rank, reverse=True)
+
+
+def weigh(search: Search, candidate: Candidate) -> None:
+    """The discounted rewards of a sequence, and what follows it.
+
+    Nothing follows an end. After a state that goes on, the model's value of it counts, if it has
+    one; or the value in the graph, if nothing is unknown anywhere; else what going on is worth on
+    average, which is the same for all sequences that do not end.
+    """
+    graph, path = search.graph, candidate.path
+    value = sum(map(mul, search.power, graph.rewards(path)))
+    last = path[-1]
+    after = last.after
+    if after is None:
+        follows, outlook = last.rest, last.rest
+    else:
+        outlook = after.value
+        if after.worth is not None:
+            follows = after.worth
+        elif graph.closed:
+            follows = outlook
+        else:
+            follows = graph.rate * after.span
+    candidate.value = value + search.power[len(path)] * follows
+    first = path[0]
+    candidate.rank = (candidate.value, first.average if first.walks else -math.inf, outlook)
+
+
+def consider(search: Search, actions: list[int], path: Path, *, is_rule: bool = False) -> None:
+    """Keep the better one of two sequences that begin alike."""
+    level = search.level
+    new = Candidate(actions, path)
+    weigh(search, new)
+    if is_rule:
+        level.rule = new
+    first = path[0].action
+    old = level.best.get(first)
+    if old is None:
+        level.seen.setdefault(first, new)
+    else:
+        bar = old.value
+        if new.ends and old.ends and len(path) < len(old.path):
+            # It saves the costs of the way to the old end. That is no merit: most ends can be
+            # avoided by a change just before them, so it must be better without the last step.
+            last = old.path[-1]
+            bar -= min(0.0, search.power[len(old.path) - 1] * (last.mean + search.graph.origin))
+        if new.value < bar:
+            return
+        if new.value == bar and (
+            new.rank < old.rank or (new.ends and len(path) < len(old.path))
+        ):
+            return
+    level.best[first] = new
+    leader = level.leader
+    if leader is None or new.rank >= leader.rank:
+        level.leader = new
+    elif old is leader:
+        level.leader = level.ranked()[0]
+
+
+def note_return(search: Search, path: Path) -> None:
+    """Average the returns of random walks: how steady an action is, whatever follows."""
+    graph = search.graph
+    last, gamma = path[-1], search.graph.discount
+    total = last.rest if last.after is None else graph.rate * last.after.span
+    for edge in reversed(path):
+        total = edge.mean + gamma * total
+        edge.walks += 1
+        edge.average += (total - edge.average) / edge.walks
+
+
+def weigh_again(search: Search) -> None:
+    """Values have changed: who leads now?"""
+    search.graph.take_moments()
+    level = search.level
+    for candidate in level.best.values():
+        weigh(search, candidate)
+    if level.best:
+        level.leader = level.ranked()[0]
+
+
+class Walker:
+    """A sequence that is being walked."""
+
+    __slots__ = ("actions", "beyond", "is_rule", "path")
+
+    def __init__(self, actions: Sequence[int], length: int, *, ruled: bool) -> None:
+        self.actions = list(actions[:length])
+        self.beyond = list(actions[length:])
+        self.is_rule = not self.actions
+        self.path: Path = []
+        if not ruled:
+            self.actions += self.actions[-1:] * (length - len(self.actions))
+
+
+def walk(search: Search, sequences: list[list[int]], *, by_chance: bool = False) -> Asking:
+    """Walk sequences from the root, all at once. Known steps are free.
+
+    A sequence that is too short is followed by the rule, or else by its last action; an empty one
+    is the rule itself. A walk asks for several steps at once while all is new. It waits if another one asks for the same step.
+    """
+    graph, length = search.graph, search.level.length
+    if by_chance:  # all are as long, on all levels, so that their returns can be compared
+        length = search.longest
+    walkers = [Walker(s, length, ruled=search.rule is not None) for s in sequences]
+    while walkers:
+        batch, asking, asked, later = [], [], set(), []
+        for walker in walkers:
+            state, action = follow(search, walker, length)
+            t = len(walker.path)
+            if state is None or t == length:
+                taken = [edge.action for edge in walker.path]
+                planned = taken + walker.actions[t:] + walker.beyond
+                if by_chance:
+                    note_return(search, walker.path)
+                path = walker.path[: search.level.length]
+                consider(search, planned, path, is_rule=walker.is_rule)
+                continue
+            later.append(walker)
+            if (state, action) in asked:
+                continue
+            asked.add((state, action))
+            steps = length - t if graph.open_loop else min(graph.tail, length - t)
+            batch.append(search.request(state, walker.actions[t : t + steps], steps))
+            asking.append(walker)
+        replies = yield from search.ask(batch)
+        for walker, paths in zip(asking, replies, strict=False):
+            if not paths:
+                continue
+            if graph.open_loop:  # it was walked as a whole
+                taken = [edge.action for edge in paths[-1]]
+                if taken:
+                    planned = taken + walker.actions[len(taken) :]
+                    consider(search, planned, paths[-1][:length], is_rule=walker.is_rule)
+                later.remove(walker)
+            else:
+                walker.path += paths[-1]
+        walkers = later
+
+
+def follow(search: Search, walker: Walker, length: int) -> tuple[State | None, int]:
+    """Go along known steps; returns the state where something is unknown, and the action there."""
+    path, actions = walker.path, walker.actions
+    state = path[-1].after if path else search.graph.root
+    t, action = len(path), -1
+    while state is not None and t < length:
+        if t < len(actions):
+            action = actions[t]
+        elif search.graph.open_loop:
+            break  # nobody knows what the rule will do
+        else:
+            action = search.advice(state)
+        edge = state.edges.get(action)
+        if edge is None:
+            options = search.graph.options(state)
+            if action in options:
+                break
+            # Not allowed here: the best that is known, or any that is.
+            action = options[0] if state.choice is None else state.choice.action
+            if t < len(actions):
+                actions[t] = action
+            edge = state.edges.get(action)
+            if edge is None:
+                break
+        path.append(edge)
+        state = edge.after
+        t += 1
+    return state, action
+
+
+def change(search: Search, candidate: Candidate) -> list[int]:
+    """Set a random stretch of 1, 2, 4, … steps of a sequence to one other action."""
+    draw, known, actions = search.random.random, len(candidate.path), candidate.actions
+    length = search.level.length
+    start = int(draw() * known)
+    if known < length and draw() < 0.5:  # shortly before the episode's end
+        start = max(0, known - 1 - int(draw() * (1 + 2 ** int(4 * draw()))))
+    stretch = 2 ** int(draw() * length.bit_length())
+    other = search.other_action(candidate.path[start].start, actions[start])
+    changed = actions[:start] + [other] * stretch
+    if search.rule is not None and draw() < 0.5:
+        return changed  # and the rule from there
+    return changed + actions[start + stretch :]
+
+
+def explore_sequences(search: Search, end: float) -> Asking:
+    """Walk what was proposed, and changes of the leader, some at a time.
+
+    Random sequences are walked instead, in half of the cases, where the last ones were known
+    already; and where first actions are equal: then they tell how steady each is.
+    """
+    idle, level = 0, search.level
+    while search.proposed or (search.calls < end and idle < search.rules.idle):
+        known, sequences = search.graph.known, search.proposed
+        search.proposed = []
+        randomly: list[list[int]] = []
+        if search.calls < end and search.rules.sequences and level.leader is not None:
+            equals = search.equals()
+            for _ in range(search.width):
+                if len(equals) > 1 and search.random.random() < search.rules.steady_share:
+                    least = min(equals, key=lambda c: (c.path[0].walks, search.random.random()))
+                    randomly.append([least.first, *search.random_sequence()])
+                elif idle and search.random.random() < 0.5:
+                    randomly.append(search.random_sequence())
+                else:
+                    sequences.append(change(search, level.leader))
+        if not sequences and not randomly:
+            return
+        walks = len(sequences) + len(randomly)
+        yield from walk(search, sequences)
+        yield from walk(search, randomly, by_chance=True)
+        idle = idle + walks if search.graph.known == known else 0
+
+
+def be_greedy(search: Search, end: float) -> Asking:
+    """Walk the sequence that takes, at each step, the action that brings most at once."""
+    graph, length = search.graph, search.level.length
+    state: State | None = graph.root
+    actions: list[int] = []
+    while state is not None and len(actions) < length:
+        missing = [a for a in graph.options(state) if a not in state.edges]
+        if search.calls + len(missing) > end:
+            break
+        yield from search.ask([search.request(state, [action], 1) for action in missing])
+        if not state.edges:
+            break
+        edge = max(state.edges.values(), key=lambda e: (e.mean, e.after.ticket if e.after else 0.0))
+        actions.append(edge.action)
+        state = edge.after
+    if actions:
+        yield from walk(search, [actions])
+        leader = search.level.leader
+        won = leader is not None and leader.actions[: len(actions)] == actions
+        share = search.rules.greedy_share
+        search.greed = share if won else max(share / 3.0, search.greed / 2.0)
+
+
+def challenge(search: Search) -> None:
+    """Propose other first actions, followed by what the leader does (and by the rule)."""
+    level = search.level
+    leader = level.leader
+    if leader is None:
+        return
+    others = [c.first for c in level.ranked() if c is not leader]
+    others += [a for a in search.graph.options(search.graph.root) if a not in level.best]
+    for action in others[: search.rules.challengers]:
+        search.proposed.append([action, *leader.actions[1:]])
+        search.proposed.append([action, *leader.actions[:-1]])
+        if search.rule is not None:
+            search.proposed.append([action])

@@ -1,0 +1,170 @@
+"""One decision of the default planner: the search, the simulator and the clock."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable
+from typing import Any
+
+from platypoos.errors import ModelError
+from platypoos.graph import Edge, Graph, State
+from platypoos.models.advice import Advisor
+from platypoos.models.base import Access
+from platypoos.models.keys import key_of
+from platypoos.planners.platypus.plan import Search
+from platypoos.planners.platypus.rules import Rules
+from platypoos.search.base import Task
+from platypoos.simulator import Simulator, fitting
+from platypoos.simulator.pace import never
+
+FIRST_PART = 16
+"""With a clock: calls for each action in the first part of a plan. A later part has the calls that
+fit in half of the time that is left; without a deadline, half as many as all parts before."""
+
+
+class Session:
+    """What is known of a model, and the plans that are made with it.
+
+    Args:
+        task: what is asked for.
+        discount: γ.
+        rules: constants of the planner.
+    """
+
+    def __init__(self, task: Task, discount: float, rules: Rules) -> None:
+        self.task, self.discount = task, discount
+        restores = task.access is Access.RESTORE
+        key = key_of(task.model, task.state) if restores else None
+        seed = task.tie_seed()
+        graph = Graph(discount, task.num_actions, key, seed)
+        graph.open_loop = not restores
+        graph.horizon = task.horizon
+        graph.shrinks = rules.shrinkage
+        advisor = Advisor(task.model, task.num_actions)
+        if advisor.valued:
+            graph.value_of_state = advisor.value
+        self.graph = graph
+        self.simulator = self._simulator(task)
+        payloads = list(range(task.num_actions))
+        rule: Callable[[Any], int] | None = None
+        if self.simulator.rule is not None:
+            rule = self._advise
+        if self.simulator.legal is not None:
+            graph.legal_actions = self.simulator.legal
+        graph.root = graph.state_of(task.state, 0)
+        self.search = Search(graph, payloads, rule, rules)
+
+    def _simulator(self, task: Task) -> Simulator:
+        simulator = Simulator(
+            task.model,
+            task.rng,
+            budget=task.budget,
+            access=task.access,
+            executor=task.executor,
+            timeout=task.timeout,
+        )
+        self.graph.check_again = self._compare if task.access is Access.RESTORE else None
+        return simulator
+
+    def _advise(self, stored: Any) -> int:
+        simulator = self.simulator
+        assert simulator.rule is not None  # noqa: S101  it is asked only if there is one
+        allowed = None if simulator.legal is None else simulator.legal(stored)
+        return int(simulator.rule(stored, allowed))
+
+    def _compare(self, edge: Edge, stored: Any) -> None:
+        """Now and then: does an action lead where it led before?"""
+        watch = self.simulator.watch
+        if edge.after is not None and watch.compares(self.simulator.calls):
+            watch.compare(edge.start.stored, edge.action, edge.after.stored, stored)
+
+    def go_on(self, task: Task, root: State, *, followed: bool) -> None:
+        """Make the next decision, from a state that is known."""
+        self.task = task
+        self.simulator = self._simulator(task)
+        self.search.move(root, root.time, followed=followed)
+
+    # ------------------------------------------------------------------ calls
+
+    def spend(self, *, stop_when_sure: bool = False) -> None:
+        """Plan with the budget of the task, or until its clock runs out."""
+        self.search.stops_when_sure = stop_when_sure
+        task, simulator = self.task, self.simulator
+        clock = Clock(simulator, task)
+        if not clock.runs:
+            self._drive(task.budget, never)
+            return
+        simulator.due = clock.due
+        if clock.end < math.inf:
+            simulator.until = time.time() + clock.end - time.perf_counter()
+        limit = math.inf if task.open_ended else task.budget
+        part = FIRST_PART * task.num_actions
+        while simulator.calls < limit:
+            part = int(min(part, limit - simulator.calls))
+            if task.open_ended:
+                simulator.budget = simulator.calls + part
+            if not self._drive(part, clock.due) or clock.due():
+                return
+            part = max(FIRST_PART * task.num_actions, clock.next_part())
+
+    def _drive(self, budget: int, due: Callable[[], bool]) -> bool:
+        """Let the search ask, and the simulator answer; False if time was up."""
+        search, simulator = self.search, self.simulator
+        end = simulator.calls + budget
+        plan = search.plan_on(budget) if search.levels else search.plan(budget)
+        replies: Any = None
+        try:
+            while True:
+                batch = plan.send(replies)
+                left = min(end, simulator.budget) - simulator.calls
+                if left <= 0:
+                    return True
+                if simulator.calls and due():
+                    return False
+                requests = fitting([asked.request for asked in batch], left)
+                try:
+                    replies = simulator.run(requests)
+                except BaseException as error:
+                    self._keep(batch, error)
+                    raise
+        except StopIteration:
+            return True
+        finally:
+            plan.close()
+
+    def _keep(self, batch: list[Any], error: BaseException) -> None:
+        """Learn from what was played before a failure."""
+        for asked, walks in zip(batch, getattr(error, "replies", ()), strict=False):
+            try:
+                self.search.learn(asked, walks)
+            except ModelError:
+                return  # it is about the same model
+
+
+class Clock:
+    """Tells when time is up, and how many calls fit into what is left."""
+
+    def __init__(self, simulator: Simulator, task: Task) -> None:
+        self._simulator, self._stop = simulator, task.stop
+        self._looked, self._counted = time.perf_counter(), 0
+        self.end = math.inf if task.deadline is None else task.started + task.deadline
+        self.runs = task.deadline is not None or task.stop is not None
+
+    def due(self) -> bool:
+        """Whether the deadline has passed, or the caller wants to stop. Not before a call."""
+        calls = self._simulator.calls
+        if calls == 0:
+            return False
+        if time.perf_counter() >= self.end:
+            return True
+        return self._stop is not None and bool(self._stop(calls))
+
+    def next_part(self) -> int:
+        """The calls of the next part of a plan."""
+        now, calls = time.perf_counter(), self._simulator.calls
+        pace = (now - self._looked) / max(1, calls - self._counted)
+        self._looked, self._counted = now, calls
+        if self.end == math.inf:
+            return calls // 2
+        return int(0.5 * max(0.0, self.end - now) / pace)
