@@ -64,11 +64,8 @@ def first_step(search: Search) -> Candidate:
 
 
 def sequences_to_show(search: Search, chosen: Candidate) -> list[Candidate]:
-    """The longest sequence that is known for each first action; the chosen one as it is."""
-    found: dict[int, Candidate] = {}
-    for level in search.levels:
-        found |= level.best
-    found[chosen.first] = chosen
+    """The best sequence that is known for each first action."""
+    found = {**search.level.best, chosen.first: chosen}
     return [found[action] for action in sorted(found)]
 
 
@@ -128,8 +125,7 @@ def spanning_tree(graph: Graph, root: State) -> Tree:
 
 def rival_of(search: Search, chosen: Candidate) -> Candidate | None:
     """The best candidate with another first action, of the same length."""
-    level = search.level_of(chosen)
-    others = [c for c in level.best.values() if c.first != chosen.first]
+    others = [c for c in search.level.best.values() if c.first != chosen.first]
     return max(others, key=lambda candidate: candidate.value, default=None)
 
 
@@ -150,16 +146,12 @@ def lead_interval(search: Search, chosen: Candidate) -> tuple[float, float] | No
 
 def improvement(search: Search, chosen: Candidate) -> Improvement | None:
     """How much better than the user's rule the plan is; None without a rule."""
-    if search.rule is None:
+    rule = search.level.rule
+    if rule is None:
         return None
-    for level in reversed(search.levels):
-        own, same = level.rule, level.best.get(chosen.first)
-        if own is not None and same is not None:
-            weigh(search, own)
-            gain = same.value - own.value
-            error = WIDE * standard_error(search, same, own)
-            return Improvement(gain, gain - error, gain + error)
-    return None
+    gain = chosen.value - rule.value
+    error = WIDE * standard_error(search, chosen, rule)
+    return Improvement(gain, gain - error, gain + error)
 
 
 def is_enough(search: Search, chosen: Candidate) -> bool:
@@ -169,7 +161,7 @@ def is_enough(search: Search, chosen: Candidate) -> bool:
     the lead is larger than what noise and states out of sight might change.
     """
     graph = search.graph
-    level = search.level_of(chosen)
+    level = search.level
     options = graph.options(graph.root)
     if graph.open_loop or search.agreed < 2 or graph.degrees < AGAIN * graph.known:
         return False

@@ -72,17 +72,12 @@ class Search:
         """…before this one."""
         self.time = 0
         """Steps from the beginning of the episode to the root."""
-        self.levels: list[Level] = []
         self.level = Level(1)
-        """The one that is worked on."""
+        """The candidates of this decision."""
         self.decided: Candidate | None = None
         """The last recommendation."""
-        self.kept: dict[int, list[int]] = {}
-        """What is left of the last decision's sequences, by the level's length."""
         self.rest: list[int] = []
-        """What is left of the recommended one."""
-        self.shares: dict[int, float] = {}
-        """How often a level has decided lately, by its length."""
+        """What is left of the last decision's sequence."""
         self.proposed: list[list[int]] = []
         """Sequences to be walked."""
         self.wide, self.careful = Explorer(self, wide=True), Explorer(self, wide=False)
@@ -93,10 +88,10 @@ class Search:
         self.last_first: int | None = None
         """…and that action."""
         self.stops_when_sure = False
-        self.greed = rules.greedy_share
+        self.greed = rules.greedy_share / 3.0
         """Share of a level's calls for the greedy sequence; less if it does not lead."""
         self.on_round: Callable[..., None] | None = None
-        self.longest = self.width = self.stage = 1
+        self.width = self.stage = 1
         self.power = [1.0]
 
     # ------------------------------------------------------------------ the model
@@ -176,100 +171,65 @@ class Search:
 
     def random_sequence(self) -> list[int]:
         """Any actions."""
-        return self.random.choices(range(len(self.payloads)), k=self.longest)
+        return self.random.choices(range(len(self.payloads)), k=self.level.length)
 
     # ------------------------------------------------------------------ the plan
 
     def plan(self, budget: int) -> Asking:
         """Yield batches of requests until the budget is spent; be sent the walks of each."""
-        self.began = self.calls
-        end = self.calls + budget
-        lengths = self.lengths(budget)
-        self.longest = lengths[-1]
-        self.power = [self.graph.discount**t for t in range(self.longest + 1)]
+        rules, graph = self.rules, self.graph
+        self.began, end = self.calls, self.calls + budget
+        actions = len(graph.options(graph.root))
+        level = self.level = Level(self.length_for(budget))
+        length = level.length
+        self.power = [graph.discount**t for t in range(length + 1)]
+        self.width = max(1, min(rules.most_walks, int(rules.batch_share * budget / length)))
+        self.stage = max(2 * actions, budget // rules.stages, self.width * length // 2)
         self.wide.restart()
         self.careful.restart()
-        self.proposed = []
-        self.levels, self.fresh = [], None
-        shares = self.shares_of(lengths)
-        proposal: Candidate | None = None
-        for i, length in enumerate(lengths):
-            calls = end - self.calls
-            if i < len(lengths) - 1:
-                calls = int(calls * shares[i] / sum(shares[i:]))
-            self.level = Level(length)
-            self.levels.append(self.level)
-            yield from self.plan_level(calls, proposal)
-            proposal = self.choose_level()[0]
+        self.proposed, self.fresh = [], None
+        if self.rest:
+            yield from walk(self, [self.rest])
+        if self.rule is not None:
+            yield from walk(self, [[]])
+        seeds = list(graph.options(graph.root))
+        self.random.shuffle(seeds)
+        most = self.began + rules.seed_share * budget
+        while seeds and (level.leader is None or self.calls < most):
+            width = max(1, min(int((most - self.calls) / length), actions))
+            if self.rest:
+                width = min(width, self.width)
+            yield from walk(self, [[action] for action in seeds[:width]])
+            seeds = seeds[width:]
+        if not graph.open_loop and not graph.noisy:
+            yield from be_greedy(self, self.calls + self.greed * budget)
         while self.calls < end:
-            yield from self.run_stage(end, end)
+            yield from self.run_stage(end, end - rules.jury_share * budget)
 
-    def lengths(self, budget: int) -> list[int]:
-        """How long sequences are, level by level.
+    def length_for(self, budget: int) -> int:
+        """How long sequences are.
 
-        Nobody can know how far ahead a problem must be looked. So a plan begins with short
-        sequences, which are soon searched well, and goes on with longer ones.
+        So long that later rewards are discounted to a fifth, but not so long that the sequences
+        of one action take more than a share of the calls.
         """
         graph, rules = self.graph, self.rules
         gamma = graph.discount
         if gamma == 0.0:
-            return [1]
+            return 1
         far = math.inf if gamma == 1.0 else math.log(NEGLIGIBLE) / math.log(gamma)
-        most = budget // (2 if self.rule is not None else rules.top_share)
         actions = max(1, len(graph.options(graph.root)))
-        if graph.open_loop:  # every step of a sequence is paid again each time
-            most = min(most, math.isqrt(budget // actions))
+        if self.rule is not None:
+            most: float = budget // 2
+        elif graph.open_loop:  # every step of a sequence is paid again each time
+            most = min(budget // 4, math.isqrt(budget // actions))
+        else:
+            most = min(budget // 4, max(rules.shortest, rules.seed_share * budget / actions))
         if graph.horizon is not None:
             most = min(most, graph.horizon - self.time)
-        top = max(1, int(min(max(LEAST_STEPS, far), most)))
-        lengths, length = [], rules.shortest
-        while 1.4 * length < top and not graph.open_loop:
-            lengths.append(length)
-            length *= rules.ratio
-        return [*lengths, top]
-
-    def shares_of(self, lengths: list[int]) -> list[float]:
-        """How the calls of a plan are shared among levels: half evenly, half by who decided."""
-        n, total = len(lengths), sum(self.shares.get(length, 0.0) for length in lengths)
-        even = self.rules.even_share
-        return [
-            even / n + (1.0 - even) * (self.shares.get(length, 0.0) / total if total else 1.0 / n)
-            for length in lengths
-        ]
-
-    def plan_level(self, calls: int, proposal: Candidate | None) -> Asking:
-        """Plan with sequences of one length."""
-        rules, graph, level = self.rules, self.graph, self.level
-        began, end = self.calls, self.calls + calls
-        actions = len(graph.options(graph.root))
-        self.width = max(1, min(rules.most_walks, int(rules.batch_share * calls / level.length)))
-        self.stage = max(2 * actions, calls // rules.stages, self.width * level.length // 2)
-        kept = self.kept.get(level.length, self.rest)
-        first: list[list[int]] = []
-        if proposal is not None:  # what the shorter levels want, made longer
-            short = proposal.actions if proposal.ends else proposal.actions[: len(proposal.path)]
-            if kept and self.rule is None:
-                first.append(short + kept[len(short) :])
-            first.append(short)
-        if kept:
-            first.append(kept)
-        yield from walk(self, first)
-        seeds = list(graph.options(graph.root))
-        self.random.shuffle(seeds)
-        if self.rule is not None:
-            yield from walk(self, [[]])
-        while seeds and (level.leader is None or self.calls - began < rules.seed_share * calls):
-            fitting = int((rules.seed_share * calls + began - self.calls) / level.length)
-            width = max(1, min(fitting, self.width if kept else actions))
-            yield from walk(self, [[action] for action in seeds[:width]])
-            seeds = seeds[width:]
-        if not graph.open_loop and self.greed > 0.0:
-            yield from be_greedy(self, self.calls + self.greed * calls)
-        while self.calls < end:
-            yield from self.run_stage(end, end - rules.jury_share * calls)
+        return max(1, int(min(max(LEAST_STEPS, far), most)))
 
     def run_stage(self, end: int, jury_from: float) -> Asking:
-        """Explore, propose and compare, with a part of a level's calls."""
+        """Explore, propose and compare, with a part of the calls."""
         graph, rules, stage = self.graph, self.rules, self.stage
         if graph.known >= graph.survey_at:
             graph.survey(stage)
@@ -279,12 +239,8 @@ class Search:
             return
         start, known = self.calls, graph.known
         stage_end = min(end, start + stage)
-        tree_end = start + max(1, int(rules.tree_share * (stage_end - start)))
         if rules.tree_share > 0.0:
-            wide_end = (start + tree_end) / 2 if graph.noisy else tree_end
-            yield from self.wide.explore(wide_end)
-            if graph.noisy:
-                yield from self.careful.explore(tree_end)
+            yield from self.explore_tree(stage_end)
         if rules.challengers:
             challenge(self)
         propose_policies(self)
@@ -300,50 +256,26 @@ class Search:
             calls = stage if stuck else max(1, int(rules.look_share * stage))
             yield from sample_again(self, [self.level.leader.path], calls)
 
+    def explore_tree(self, stage_end: float) -> Asking:
+        """Give the tree explorers their share of the stage's calls, and of all before.
+
+        With noise, half of it sees new states, and half samples well.
+        """
+        noisy, share = self.graph.noisy, self.rules.tree_share
+        spent = self.wide.spent + self.careful.spent
+        credit = share * max(stage_end - self.calls, stage_end - self.began - spent / share)
+        end = self.calls + max(1.0, credit)
+        yield from self.wide.explore((self.calls + end) / 2 if noisy else end)
+        if noisy:
+            yield from self.careful.explore(end)
+
     def note_leader(self) -> None:
         """Count the stages in a row with the same first action in the lead."""
-        leader = self.choose_level()[0]
-        first = None if leader is None else leader.first
+        first = None if self.level.leader is None else self.level.leader.first
         self.agreed = self.agreed + 1 if first == self.last_first else 0
         self.last_first = first
 
     # ------------------------------------------------------------------ the decision
-
-    def choose_level(self) -> tuple[Candidate | None, int]:
-        """The candidate to recommend, and the length of the level that decided.
-
-        The shortest level proposes. A longer one overrules it if its leader is ahead, in its own
-        comparison, by more than what this plan has gained there: less than that is not settled.
-        """
-        proposal, decider = None, 0
-        for level in self.levels:
-            if not level.best:
-                continue
-            for candidate in level.best.values():
-                weigh(self, candidate)
-            leader = level.ranked()[0]
-            if proposal is None:
-                proposal, decider = leader, level.length
-                continue
-            same = level.best.get(proposal.first)
-            if same is None:
-                continue
-            margin = 0.0
-            if not self.graph.noisy and not same.ends:  # with noise, the jury has heard them
-                margin = self.gained(level, leader)
-            if leader.value - same.value > margin:
-                proposal, decider = leader, level.length
-            else:
-                proposal = same
-        return proposal, decider
-
-    def gained(self, level: Level, candidate: Candidate) -> float:
-        """How much better than the first candidate of this decision it is."""
-        seen = level.seen.get(candidate.first)
-        if seen is None:
-            return 0.0
-        weigh(self, seen)
-        return max(0.0, candidate.value - seen.value)
 
     def recommend(self) -> Candidate | None:
         """The best candidate by now; None if no sequence was walked to its end."""
@@ -355,25 +287,21 @@ class Search:
         exact = graph.closed and not graph.noisy
         if exact:  # the best policy is the candidate of each first action
             graph.survey(self.stage, exactly=True)
-            self.level = Level(self.longest)
-            self.levels = [self.level]
+            self.level = Level(self.level.length)
             for edge in graph.root.edges.values():
-                path = policy_path(edge, self.longest)
+                path = policy_path(edge, self.level.length)
                 self.level.best[edge.action] = Candidate([e.action for e in path], path)
-        graph.take_moments()
-        chosen, decider = self.choose_level()
+        weigh_again(self)
+        chosen = self.level.leader
         if chosen is None:
             return None
         if graph.noisy:
-            chosen = self.steadiest(chosen)
-        if self.rule is not None:
-            chosen = self.at_least_the_rule(chosen)
-        if not exact:
-            memory = self.rules.level_memory
-            for level in self.levels:
-                old = self.shares.get(level.length, 1.0 / len(self.levels))
-                won = level.length == decider
-                self.shares[level.length] = memory * old + (1.0 - memory) * won
+            chosen = max(self.equals(), key=lambda candidate: candidate.rank[1])
+        rule = self.level.rule
+        if rule is not None:
+            weigh(self, rule)
+            if chosen.value <= rule.value:
+                chosen = rule
         self.decided = chosen
         return chosen
 
@@ -391,63 +319,22 @@ class Search:
             if leader.value - c.value <= self.rules.near * standard_error(self, leader, c)
         ]
 
-    def steadiest(self, chosen: Candidate) -> Candidate:
-        """Of candidates that noise cannot tell apart, the one whose variations do best."""
-        level = self.level_of(chosen)
-        near = [
-            candidate
-            for candidate in level.best.values()
-            if chosen.value - candidate.value
-            <= self.rules.near * standard_error(self, chosen, candidate)
-        ]
-        return max(near, key=lambda candidate: candidate.rank[1])
-
-    def at_least_the_rule(self, chosen: Candidate) -> Candidate:
-        """The rule's own sequence, unless what was chosen is better over as many steps."""
-        for level in reversed(self.levels):
-            same = level.best.get(chosen.first)
-            if level.rule is not None and same is not None:
-                weigh(self, level.rule)
-                return level.rule if same.value <= level.rule.value else chosen
-        return chosen
-
-    def level_of(self, candidate: Candidate) -> Level:
-        """The level that a candidate belongs to."""
-        for level in self.levels:
-            if level.best.get(candidate.first) is candidate:
-                return level
-        return self.level
-
     # ------------------------------------------------------------------ the next decision
 
     def move(self, root: State, time: int, *, followed: bool) -> None:
         """The system is in another state now. What is known is kept; nothing is copied."""
-        self._keep_sequences(1 if followed else None)
+        self.rest = self.decided.actions[1:] if followed and self.decided is not None else []
         self.graph.root, self.time = root, time
-        self.levels, self.level, self.decided = [], Level(1), None
+        self.level, self.decided = Level(1), None
         self.agreed, self.last_first = 0, None
 
     def plan_on(self, budget: int) -> Asking:
         """Go on with another plan for the same state."""
-        self.decided = self.choose_level()[0]
-        self._keep_sequences(0)
+        leader = self.level.leader
+        self.rest = [] if leader is None else leader.actions
         yield from self.plan(budget)
 
     def take_over(self, other: Search) -> None:
-        """Begin with what is left of the sequences of another search."""
-        other._keep_sequences(1)
-        self.rest, self.kept = other.rest, other.kept
-        self.shares = other.shares
-
-    def _keep_sequences(self, done: int | None) -> None:
-        """Begin the next plan with what is left of the sequences of this one, after some steps."""
-        self.rest, self.kept = [], {}
-        if done is None or self.decided is None:
-            return
-        action = self.decided.first
-        self.rest = self.decided.actions[done:]
-        self.kept = {
-            level.length: level.best[action].actions[done:]
-            for level in self.levels
-            if action in level.best
-        }
+        """Begin with what is left of the sequence of another search."""
+        if other.decided is not None:
+            self.rest = other.decided.actions[1:]

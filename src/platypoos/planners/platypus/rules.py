@@ -19,11 +19,11 @@ class Rules:
     growth: float = 1.25
     """A round of the tree is followed by one that is larger by this factor."""
     seed_share: float = 0.4
-    """Share of a level's calls, at most, for the first sequences."""
+    """Share of the calls, at most, for the first sequences."""
     greedy_share: float = 0.3
-    """Share of a level's calls, at most, for the greedy sequence; less while it does not lead."""
+    """Share of the calls, at most, for the greedy sequence; less while it does not lead."""
     batch_share: float = 0.25
-    """Share of a level's calls, at most, that walks which are made at once may take."""
+    """Share of the calls, at most, that walks which are made at once may take."""
     most_walks: int = 64
     """Walks that are made at once, at most."""
     idle: int = 8
@@ -44,16 +44,8 @@ class Rules:
     """With noise, the last hearing gets this share of the calls."""
     shrinkage: bool = True
     """With noise, draw rewards to the mean of all as far as they are unsure."""
-    near: float = 1.0
+    near: float = 0.0
     """With noise, candidates within so many standard errors of the best are equal: then the one
     whose variations do best on average is taken."""
     shortest: int = 4
-    """Steps of the sequences of the first level."""
-    ratio: int = 3
-    """How much longer the sequences of the next level are."""
-    top_share: int = 8
-    """The longest sequences have at most this fraction of the budget's calls."""
-    even_share: float = 0.5
-    """Share of the calls that levels get evenly; the rest goes to those that decided lately."""
-    level_memory: float = 0.7
-    """How long a level is remembered to have decided: its share after one more decision."""
+    """Steps of a sequence, at least, if the budget has four times as many calls."""

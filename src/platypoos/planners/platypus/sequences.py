@@ -41,14 +41,12 @@ class Candidate:
 
 
 class Level:
-    """Sequences of one length; the best that is known for each first action."""
+    """The best sequence of a length that is known for each first action."""
 
     def __init__(self, length: int) -> None:
         self.length = length
         self.best: dict[int, Candidate] = {}
         self.leader: Candidate | None = None
-        self.seen: dict[int, Candidate] = {}
-        """The first candidate of this decision for each first action."""
         self.rule: Candidate | None = None
         """What the user's rule does, from the first step on."""
 
@@ -92,9 +90,7 @@ def consider(search: Search, actions: list[int], path: Path, *, is_rule: bool = 
         level.rule = new
     first = path[0].action
     old = level.best.get(first)
-    if old is None:
-        level.seen.setdefault(first, new)
-    else:
+    if old is not None:
         bar = old.value
         if new.ends and old.ends and len(path) < len(old.path):
             # It saves the costs of the way to the old end. That is no merit: most ends can be
@@ -157,8 +153,6 @@ def walk(search: Search, sequences: list[list[int]], *, by_chance: bool = False)
     is the rule itself. A walk asks for several steps at once while all is new. It waits if another one asks for the same step.
     """
     graph, length = search.graph, search.level.length
-    if by_chance:  # all are as long, on all levels, so that their returns can be compared
-        length = search.longest
     walkers = [Walker(s, length, ruled=search.rule is not None) for s in sequences]
     while walkers:
         batch, asking, asked, later = [], [], set(), []
@@ -170,8 +164,7 @@ def walk(search: Search, sequences: list[list[int]], *, by_chance: bool = False)
                 planned = taken + walker.actions[t:] + walker.beyond
                 if by_chance:
                     note_return(search, walker.path)
-                path = walker.path[: search.level.length]
-                consider(search, planned, path, is_rule=walker.is_rule)
+                consider(search, planned, walker.path, is_rule=walker.is_rule)
                 continue
             later.append(walker)
             if (state, action) in asked:
@@ -288,8 +281,7 @@ def be_greedy(search: Search, end: float) -> Asking:
         yield from walk(search, [actions])
         leader = search.level.leader
         won = leader is not None and leader.actions[: len(actions)] == actions
-        share = search.rules.greedy_share
-        search.greed = share if won else max(share / 3.0, search.greed / 2.0)
+        search.greed = search.rules.greedy_share if won else max(0.03, search.greed / 2.0)
 
 
 def challenge(search: Search) -> None:

@@ -112,7 +112,7 @@ class Session:
         """Let the search ask, and the simulator answer; False if time was up."""
         search, simulator = self.search, self.simulator
         end = simulator.calls + budget
-        plan = search.plan_on(budget) if search.levels else search.plan(budget)
+        plan = search.plan_on(budget) if search.level.leader else search.plan(budget)
         replies: Any = None
         try:
             while True:

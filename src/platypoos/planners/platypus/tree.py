@@ -47,11 +47,13 @@ class Explorer:
         self.exhausted = -1
         """Edges that were known when it found nothing more to ask for."""
         self.spent = 0
+        """Calls in this plan."""
 
     def restart(self) -> None:
         """Begin again at the root, with smaller rounds."""
         self.h_max = 1 + self.h_max // 2
         self.rounds, self.waiting, self.exhausted = self.run_rounds(), [], -1
+        self.spent = 0
 
     def explore(self, end: float) -> Generator[list[Any], Any, None]:
         """Go on until so many calls were made in all, or until there is nothing to ask for."""
@@ -97,7 +99,7 @@ class Explorer:
             learned = self.spent > spent
             factor = search.rules.growth if learned else 2.0
             self.h_max = max(h_max + 1, int(factor * h_max))
-            if not learned and known == search.graph.known and h_max > DEEPEST * search.longest:
+            if not learned and known == search.graph.known and h_max > DEEPEST * search.level.length:
                 self.exhausted = known  # nothing to ask for until more is known
                 yield []
 
@@ -112,7 +114,7 @@ class Explorer:
         opened: set[State] = set()
         best_end = Entry(-math.inf, None, None)
         spent, power = self.spent, 1.0
-        for h in range(min(h_max + 1, DEEPEST * search.longest)):
+        for h in range(min(h_max + 1, DEEPEST * search.level.length)):
             openings = self.choose(layer, opened, h, h_max)
             yield openings
             above, layer = layer, {}
