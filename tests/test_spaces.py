@@ -49,7 +49,8 @@ def test_payloads_are_found_where_they_are(actions, seed):
     try:
         space = Discrete(actions)
     except InvalidArgument as error:
-        assert "twice" in str(error)
+        if "twice" not in str(error):
+            raise
         return
     rng = np.random.default_rng(seed)
     for place, action in enumerate(actions):
@@ -68,7 +69,7 @@ def test_ones_of_all_kinds():
     assert Discrete([0, 1]).index(True) == 1
     assert Discrete(["no", 1]).index(True) == 1
     assert Discrete([False, True]).index(1) == 1
-    with pytest.raises(InvalidArgument, match="has 1.0 twice"):
+    with pytest.raises(InvalidArgument, match=r"has 1\.0 twice"):
         Discrete([1, 1.0])
     with pytest.raises(InvalidArgument, match="twice"):
         Discrete([np.zeros(2), np.zeros(2)])

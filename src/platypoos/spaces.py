@@ -21,7 +21,7 @@ _LONGEST = 200  # characters of a space or an action in a message
 
 
 class Space(ABC):
-    """What the actions of a model are. An action is also called a payload: it is what ``step`` gets.
+    """What the actions of a model are. An action, or payload, is what ``step`` gets.
 
     Finite spaces list their actions: ``n`` is their number, ``payloads`` are the actions, and
     ``index`` is the place of an action in that list.
@@ -131,6 +131,11 @@ class Discrete(Space):
         return True
 
     @property
+    def n(self) -> int:
+        """The number of actions."""
+        return len(self._payloads)
+
+    @property
     def payloads(self) -> tuple[Any, ...]:
         """The actions, in the order they were given in."""
         return self._payloads
@@ -156,6 +161,9 @@ class Discrete(Space):
         other = int(rng.integers(len(self._payloads) - 1))
         return self._payloads[other + (other >= here)]
 
+    def __contains__(self, action: Any) -> bool:
+        return self.find(action) is not None
+
     def check(self, action: Any) -> None:
         """Raise an error if this is not one of the actions."""
         self.index(action)
@@ -176,10 +184,9 @@ class Discrete(Space):
 
     def _find(self, action: Any, *, exact: bool) -> int | None:
         """Find an action; if ``exact``, True is not 1."""
-        keys = [_key(action)] if exact else [_key(action, other=True)]
-        for key in keys:
-            if key is not None and key in self._places:
-                return self._places[key]
+        key = _key(action, other=not exact)
+        if key is not None and key in self._places:
+            return self._places[key]
         for place, known in enumerate(self._payloads[: max(self._loose, default=-1) + 1]):
             if (not exact or _is_flag(known) == _is_flag(action)) and _equal(known, action):
                 return place
@@ -296,7 +303,7 @@ class Box(Space):
         if not ((point >= self.low) & (point <= self.high)).all():
             raise self._not_here(action, ": it is out of bounds")
 
-    def index(self, action: Any) -> int:
+    def index(self, action: Any) -> int:  # noqa: ARG002  it has none
         """An error: the actions cannot be listed."""
         raise self._not_listed()
 
@@ -356,7 +363,7 @@ class MultiDiscrete(Space):
         return self._number
 
     @cached_property
-    def payloads(self) -> tuple[Any, ...]:  # type: ignore[override]
+    def payloads(self) -> tuple[Any, ...]:
         """All actions: the last entry changes first."""
         if not self.is_finite:
             raise self._not_listed()
@@ -449,7 +456,7 @@ def name_of(action: Any) -> str:
         return action.name
     if isinstance(action, np.generic | np.ndarray) and action.dtype.kind in "biuf":
         if action.ndim:
-            return _cut("[" + ", ".join(name_of(entry) for entry in action) + "]")
+            return _cut("[" + ", ".join(name_of(entry) for entry in np.asarray(action)) + "]")
         return str(action.item()) if action.dtype.kind in "biu" else f"{float(action):g}"
     return _short(action)
 
@@ -468,30 +475,33 @@ def _from_gymnasium(space: Any) -> Space | None:
             )
         return Discrete([action + start for action in made.payloads])
     if hasattr(space, "low") and hasattr(space, "high"):
-        if np.asarray(space.low).dtype.kind not in "f":
+        if np.asarray(space.low).dtype.kind != "f":
             raise InvalidArgument(
                 f"{_short(space)} is a box of whole numbers; pass MultiDiscrete(sizes), or a list "
                 "of actions"
             )
         return Box(space.low, space.high)
-    number = getattr(space, "n", None)
+    number: Any = getattr(space, "n", None)
     if _is_whole(number):
-        start = getattr(space, "start", None)
-        if start is None and getattr(space, "shape", ()):
+        if not hasattr(space, "start") and getattr(space, "shape", None):
             return MultiDiscrete([2] * int(number))  # a MultiBinary
-        first = 0 if start is None else int(start)
+        first = int(getattr(space, "start", 0))
         return Discrete(int(number) if first == 0 else range(first, first + int(number)))
     return None
 
 
 def _listed(actions: Any) -> list[Any]:
     """The actions of a list, a tuple, a range, an array or an enumeration."""
+    listed: list[Any]
     if isinstance(actions, np.ndarray) and actions.ndim == 1 and not actions.dtype.hasobject:
         listed = actions.tolist()
     elif isinstance(actions, str | bytes | dict | set | frozenset) or not _iterates(actions):
+        hint = ""
+        if callable(actions) and not isinstance(actions, type):
+            hint = "; if some are not allowed in some states, pass legal=, which names those that are"
         raise InvalidArgument(
             "actions must be the number of actions, a list of actions, or a space such as "
-            f"pp.Box(low, high), got {_short(actions)}"
+            f"pp.Box(low, high), got {_short(actions)}{hint}"
         )
     else:
         listed = list(actions)

@@ -256,7 +256,7 @@ def test_control_keeps_the_steps_before_an_interrupt():
 @pytest.mark.parametrize("result", [OSError("the gripper slipped"), math.nan])
 def test_a_step_that_fails_while_acting(result):
     class Fragile:
-        num_actions, initial_state = 2, 0
+        actions, initial_state = 2, 0
         calls = 0
 
         def step(self, state, action, rng):

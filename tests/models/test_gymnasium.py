@@ -30,7 +30,7 @@ def test_the_steps_are_the_environments_own(name):
         env.reset(seed=3)
         state = model.initial_state
         for _ in range(60):
-            action = int(rng.integers(model.num_actions))
+            action = int(rng.integers(model.actions.n))
             _, reward, terminated, _, _ = env.step(model.actions[action])
             state, got, ended = model.step(state, action, rng)
             assert got == pytest.approx(float(reward), abs=1e-12)
@@ -109,7 +109,7 @@ def test_action_sets():
     bare = pp.GymnasiumModel("Pendulum-v1", actions=[-2, 0, 2])  # numbers, for a box of one
     assert [action.shape for action in bare.actions] == [(1,)] * 3
     some = pp.GymnasiumModel("CartPole-v1", actions=[1])
-    assert (some.num_actions, some.actions) == (1, [1])
+    assert (some.actions.n, some.actions) == (1, [1])
     levers = pp.GymnasiumModel(Levers)
     assert [action.tolist() for action in levers.actions] == [
         [i, j] for i in (0, 1) for j in range(3)

@@ -60,7 +60,7 @@ def shares_its_state(shared):
             "changed the state it was given",
         ),
         (pp.FunctionModel(lambda s, a, r: 1 / 0, 2, 0.0), "ZeroDivisionError"),
-        (object(), "no num_actions, initial_state, step"),
+        (object(), "no actions, initial_state, step"),
         (pp.ArrayModel(lambda s, a, r: (s + 0.5, 0.0 * s, False), 2, np.int64(0)), "cut off"),
         (
             pp.ArrayModel(lambda s, a, r: (s + a.sum(), 0.0 * s, False), 3, 0.0),

@@ -143,7 +143,7 @@ def slow(seconds, num_actions):
         return (state * 31 + action) % 997, float(action % 7 == 3), False
 
     made = []
-    return pp.FunctionModel(step, num_actions=num_actions, initial_state=1), made
+    return pp.FunctionModel(step, actions=num_actions, initial_state=1), made
 
 
 def test_a_request_for_all_actions_keeps_to_the_deadline():

@@ -11,13 +11,14 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from platypoos.checks import check_num_actions, same
+from platypoos.checks import same
 from platypoos.errors import InvalidArgument
 from platypoos.models.advice import Advisor
-from platypoos.models.base import Access, access_of, said_of_one
+from platypoos.models.base import Access, access_of, actions_of, said_of_one
 from platypoos.models.failures import act
 from platypoos.models.gymnasium.model import GymnasiumModel
 from platypoos.models.keys import key_of
+from platypoos.models.numbered import numbered
 from platypoos.progress import progress_bar
 
 PATIENCE = 1.0
@@ -68,9 +69,9 @@ class Probe:
     def __init__(
         self, model: Any, limit: int, rng: np.random.Generator, on_call: Callable[[], None]
     ) -> None:
-        self.model, self.limit = model, limit
+        self.model, self.limit = numbered(model), limit
         self.choices, self.noise = rng.spawn(2)
-        self.num_actions = check_num_actions(model.num_actions)
+        self.num_actions = actions_of(self.model).n
         self.access: Access = access_of(model)
         self.start = model.initial_state
         self.key = key_of(model, self.start)
@@ -79,7 +80,7 @@ class Probe:
         """The time that each call took."""
         self.interrupted = False
         self._on_call = on_call
-        self._advisor = Advisor(model, self.num_actions)
+        self._advisor = Advisor(self.model)
         self._observation: Any = None
         self._size = 0
         self._look = self._find_look()

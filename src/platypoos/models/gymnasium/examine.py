@@ -49,7 +49,7 @@ def examine_masks(
                     model.step(state, action, np.random.default_rng(seed))
                 except Exception as error:  # noqa: BLE001  whatever it raises is the finding
                     return "", (
-                        f"the action {model.actions[action]!r} is legal by the mask, but taking it "
+                        f"the action {_sent(model, action)!r} is legal by the mask, but taking it "
                         f"failed with {type(error).__name__}: {error}"
                     )
             asked = _asked_again(model, state)
@@ -64,7 +64,7 @@ def examine_masks(
             if legal(again) != legal(after):
                 return "", _changed(legal(after), legal(again))
             state = after
-    share = allowed / (states * model.num_actions)
+    share = allowed / (states * model.actions.n)
     return (
         f"masks: {share:.0%} of the actions were legal in {states} states, and all of these "
         "could be taken"
@@ -134,10 +134,16 @@ def _visited(model: GymnasiumModel, rng: np.random.Generator, until: float) -> d
     return cells
 
 
-def _some_action(model: GymnasiumModel, state: Any, rng: np.random.Generator) -> int:
+def _some_action(model: GymnasiumModel, state: Any, rng: np.random.Generator) -> Any:
     if model.legal is None:
-        return int(rng.integers(model.num_actions))
-    return int(rng.choice(model.legal(state)))
+        return model.actions.draw(rng)
+    legal = model.legal(state)
+    return legal[int(rng.integers(len(legal)))]
+
+
+def _sent(model: GymnasiumModel, action: Any) -> Any:
+    """What the environment gets for an action."""
+    return model.env_actions[model.actions.index(action)]
 
 
 def _where(model: GymnasiumModel, state: Any, _: float, ended: bool) -> Any:
@@ -171,7 +177,7 @@ def _differences(model: GymnasiumModel, rng: np.random.Generator) -> list[float]
     try:
         model.start(0)
         painter.reset(0)
-        drive = random_drive(model.actions, 2 * _PICTURES, rng)
+        drive = random_drive(model.env_actions, 2 * _PICTURES, rng)
         seen: list[tuple[Any, Any]] = []
         for step in range(2 * _PICTURES):
             outcome = drive.take(painter, step, np.random.default_rng(drive.seeds[step]))
