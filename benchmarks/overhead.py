@@ -49,7 +49,7 @@ def hopper(model: Any) -> Callable[[Any, int], None]:
     """Set the physics, step."""
     import mujoco
 
-    core, actions = model.keeper.core, model.actions
+    core, actions = model.keeper.core, model.env_actions
     kind = mujoco.mjtState.mjSTATE_INTEGRATION
     size = mujoco.mj_stateSize(core.model, kind)
 

@@ -161,7 +161,7 @@ def test_masks_of_several_levers():
         return [1, 0, 1, 1, 0]  # the first lever's values, then the second's
 
     model = pp.GymnasiumModel(lambda: Masker(Levers(), mask))
-    legal = [model.actions[i].tolist() for i in model.legal(model.initial_state)]
+    legal = [model.env_actions[i].tolist() for i in model.legal(model.initial_state)]
     assert legal == [[0, 0], [0, 1]]
 
 

@@ -51,7 +51,7 @@ def test_restored_states_go_on_identically(name):
     unlike = getattr(keeper, "sticky", 0) or name == "ALE/Tetris-v5"
     restored = 0
     for number in range(TRAJECTORIES):
-        actions = [model.actions[i] for i in rng.integers(model.actions.n, size=LENGTH)]
+        actions = [model.env_actions[i] for i in rng.integers(model.actions.n, size=LENGTH)]
         seeds = rng.integers(2**32, size=LENGTH).tolist()
         keeper.reset(number)
         snapshots, seen = [], []
