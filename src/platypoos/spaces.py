@@ -498,7 +498,9 @@ def _listed(actions: Any) -> list[Any]:
     elif isinstance(actions, str | bytes | dict | set | frozenset) or not _iterates(actions):
         hint = ""
         if callable(actions) and not isinstance(actions, type):
-            hint = "; if some are not allowed in some states, pass legal=, which names those that are"
+            hint = (
+                "; if some are not allowed in some states, pass legal=, which names those that are"
+            )
         raise InvalidArgument(
             "actions must be the number of actions, a list of actions, or a space such as "
             f"pp.Box(low, high), got {_short(actions)}{hint}"

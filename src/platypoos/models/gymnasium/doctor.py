@@ -325,7 +325,7 @@ class _Doctor:
             if self.model.access is Access.RESTORE:
                 self.problems.append(
                     "a short trial saw no randomness, so access would be RESTORE; pass "
-                    "access=Access.RESET to plan and control"
+                    'dynamics="random" to GymnasiumModel, and access="reset" to plan and control'
                 )
         else:
             self.passed.append(
