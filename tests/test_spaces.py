@@ -213,8 +213,16 @@ def test_gymnasium_spaces():
         as_space(spaces.Box(0, 255, (2,), np.uint8))
     with pytest.raises(InvalidArgument, match="too many to be listed"):
         as_space(spaces.MultiDiscrete([10] * 5, start=[1] * 5))
-    with pytest.raises(InvalidArgument, match="actions must be"):
-        as_space(spaces.Text(3))
+    for other in (spaces.Text(3), spaces.Tuple((spaces.Discrete(2), spaces.Discrete(2)))):
+        with pytest.raises(InvalidArgument, match="is a space of another kind"):
+            as_space(other)
+
+
+def test_many_numbers_take_no_room():
+    space = Discrete(10**12)
+    assert space.n == 10**12
+    assert space.index(10**11) == 10**11
+    assert repr(space) == "Discrete(1000000000000)"
 
 
 @pytest.mark.parametrize(

@@ -15,7 +15,7 @@ from platypoos.episode import Episode
 from platypoos.explain.origin import Origin
 from platypoos.explain.summary import Summary, summarize
 from platypoos.ledger.tree import OPENED, ROOT, TERMINAL, Tree
-from platypoos.spaces import Space
+from platypoos.spaces import Discrete, Space
 
 if TYPE_CHECKING:
     from platypoos.explain import Explanation
@@ -283,4 +283,7 @@ class Plan:
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         state.pop("version", None)
+        if "num_actions" in state:  # stored when actions were numbers only
+            number = state.pop("num_actions")
+            state |= {"space": Discrete(number), "action_index": state["action"]}
         vars(self).update(state)

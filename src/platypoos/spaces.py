@@ -105,8 +105,11 @@ class Discrete(Space):
 
     def __init__(self, actions: Any) -> None:
         self._is_numbered = _is_whole(actions)
-        listed: Any = range(_checked_number(actions)) if self._is_numbered else _listed(actions)
-        self._payloads: tuple[Any, ...] = tuple(listed)
+        listed: Any = (
+            range(_checked_number(actions)) if self._is_numbered else tuple(_listed(actions))
+        )
+        # A range of numbers is as long as a list of them, and takes no room.
+        self._payloads: Sequence[Any] = listed
         self._places: dict[Any, int] = {}
         self._loose: list[int] = []  # places of actions that have no hash
         if self._is_numbered:
@@ -135,10 +138,10 @@ class Discrete(Space):
         """The number of actions."""
         return len(self._payloads)
 
-    @property
+    @cached_property
     def payloads(self) -> tuple[Any, ...]:
         """The actions, in the order they were given in."""
-        return self._payloads
+        return tuple(self._payloads)
 
     @property
     def is_numbered(self) -> bool:
@@ -437,11 +440,16 @@ def as_space(actions: Any) -> Space:
         return actions
     if _is_whole(actions):
         return Discrete(actions)
-    if not isinstance(actions, type | Sequence | np.ndarray | np.generic):
+    if not isinstance(actions, type | np.ndarray | np.generic):
         found = _from_gymnasium(actions)
         if found is not None:
             return found
-    return Discrete(_listed(actions))
+        if hasattr(actions, "sample") and hasattr(actions, "contains"):
+            raise InvalidArgument(
+                "actions must be the number of actions, a list of actions or a space of numbers; "
+                f"{_short(actions)} is a space of another kind: pass a list of its actions"
+            )
+    return Discrete(actions)
 
 
 def name_of(action: Any) -> str:

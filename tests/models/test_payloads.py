@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import platypoos as pp
+from platypoos.errors import MaskError
 from platypoos.models.base import actions_of, check_dynamics
 from platypoos.models.numbered import Numbered, numbered, original
 
@@ -79,9 +80,7 @@ def test_legal_returns_payloads_or_booleans():
                 planner.plan(walk(LISTS["texts"], legal=legal), budget=50, seed=0).action == "stay"
             )
     for wrong in (lambda s: ["up"], lambda s: "stay", lambda s: [1], lambda s: [True], lambda s: 3):
-        with pytest.raises(
-            pp.ModelError, match=r"legal must return 3 booleans or the legal action"
-        ):
+        with pytest.raises(MaskError, match=r"^legal must return 3 booleans or the legal action"):
             pp.plan(walk(LISTS["texts"], legal=wrong), budget=50, seed=0)
     with pytest.raises(pp.ModelError, match="twice"):
         pp.plan(walk(LISTS["texts"], legal=lambda s: ["stay", "stay"]), budget=50, seed=0)

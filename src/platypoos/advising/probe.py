@@ -69,9 +69,10 @@ class Probe:
     def __init__(
         self, model: Any, limit: int, rng: np.random.Generator, on_call: Callable[[], None]
     ) -> None:
-        self.model, self.limit = numbered(model), limit
+        self.model, self.limit = model, limit
+        self._view = numbered(model)
         self.choices, self.noise = rng.spawn(2)
-        self.num_actions = actions_of(self.model).n
+        self.num_actions = actions_of(self._view).n
         self.access: Access = access_of(model)
         self.start = model.initial_state
         self.key = key_of(model, self.start)
@@ -80,7 +81,7 @@ class Probe:
         """The time that each call took."""
         self.interrupted = False
         self._on_call = on_call
-        self._advisor = Advisor(self.model)
+        self._advisor = Advisor(self._view)
         self._observation: Any = None
         self._size = 0
         self._look = self._find_look()
@@ -102,7 +103,7 @@ class Probe:
         self.calls += 1
         try:
             begin = time.perf_counter()
-            after, reward, terminated = act(self.model, state, action, self.noise)
+            after, reward, terminated = act(self._view, state, action, self.noise)
             self.seconds.append(time.perf_counter() - begin)
             self._on_call()
         except KeyboardInterrupt as error:

@@ -223,7 +223,7 @@ def _plan(args: argparse.Namespace) -> None:
         access=args.access,
     )
     optimal = _optimal(problem, found)
-    labels = [names[action] if names else f"action {action}" for action in range(problem.actions.n)]
+    labels = [names[action] if names else f"action {action}" for action in range(found.space.n)]
     schedule = None
     if args.schedule:
         if not hasattr(planner, "schedule"):
@@ -231,7 +231,7 @@ def _plan(args: argparse.Namespace) -> None:
                 f"{args.planner} has no schedule: what it opens depends on the rewards; pass "
                 "--planner platypoos, or leave out --schedule"
             )
-        schedule = planner.schedule(budget, problem.actions.n, args.access, args.horizon)
+        schedule = planner.schedule(budget, found.space.n, args.access, args.horizon)
     if args.json:
         result = _as_json(args, found, labels, optimal)
         if schedule is not None:

@@ -173,6 +173,8 @@ class Advisor:
 def _asked(name: str, function: Any, state: Any) -> Any:
     try:
         return function(state)
+    except ModelError:
+        raise  # a view of the model has looked at what it said
     except Exception as error:
         raise ModelError(
             f"the model's {name} raised {worded(error)} (at state {brief(state)}); the original "

@@ -35,7 +35,8 @@ def examine_masks(
 
     ``tell`` is called with the number of states asked about, and says whether there is time left.
     """
-    legal: Any = model.legal
+    legal: Any = model.legal_numbers
+    payloads = model.actions.payloads
     states, allowed = 0, 0
     for number in range(trajectories):
         state = model.start(number)
@@ -46,10 +47,10 @@ def examine_masks(
             seed = int(rng.integers(2**32))
             for action in actions:
                 try:
-                    model.step(state, action, np.random.default_rng(seed))
+                    model.step(state, payloads[action], np.random.default_rng(seed))
                 except Exception as error:  # noqa: BLE001  whatever it raises is the finding
                     return "", (
-                        f"the action {_sent(model, action)!r} is legal by the mask, but taking it "
+                        f"the action {model.env_actions[action]!r} is legal by the mask, but taking it "
                         f"failed with {type(error).__name__}: {error}"
                     )
             asked = _asked_again(model, state)
@@ -57,10 +58,10 @@ def examine_masks(
                 return "", _changed(actions, asked)
             states, allowed = states + 1, allowed + len(actions)
             action = actions[int(rng.integers(len(actions)))]
-            after, _, ended = model.step(state, action, np.random.default_rng(seed))
+            after, _, ended = model.step(state, payloads[action], np.random.default_rng(seed))
             if not tell(states) or ended:
                 break
-            again = model.step(state, action, np.random.default_rng(seed)).state
+            again = model.step(state, payloads[action], np.random.default_rng(seed)).state
             if legal(again) != legal(after):
                 return "", _changed(legal(after), legal(again))
             state = after
@@ -139,11 +140,6 @@ def _some_action(model: GymnasiumModel, state: Any, rng: np.random.Generator) ->
         return model.actions.draw(rng)
     legal = model.legal(state)
     return legal[int(rng.integers(len(legal)))]
-
-
-def _sent(model: GymnasiumModel, action: Any) -> Any:
-    """What the environment gets for an action."""
-    return model.env_actions[model.actions.index(action)]
 
 
 def _where(model: GymnasiumModel, state: Any, _: float, ended: bool) -> Any:

@@ -81,6 +81,7 @@ class GymnasiumModel:
         env_actions: what the environment gets for each of them.
         family, method: the kind of environment, and how it is restored.
         legal: ``legal(state)`` returns the legal actions; None without masks.
+        legal_numbers: the same, by their places in ``env_actions``.
         action_names: a text for each action, or None.
         replayed: steps taken again to restore states, beside the calls of planners.
 
@@ -151,6 +152,7 @@ class GymnasiumModel:
         self.family, self.method = self.keeper.family, self.keeper.method
         self.initial_state = self.keeper.save()
         self.legal: Callable[[Any], tuple[Any, ...]] | None = None
+        self.legal_numbers: Callable[[Any], tuple[int, ...]] | None = None
         self._set_up_access()
         if dynamics is not None:
             self.dynamics = check_dynamics(dynamics)
@@ -264,9 +266,13 @@ class GymnasiumModel:
             self.legal = None if self._masks is None else self._legal_in_table
         elif notes is not None and notes.masks is not None:
             self.legal = legal_of
+        self.legal_numbers = self.legal
         if self.legal is not None and self._is_listed:
-            numbers = self.legal
-            self.legal = lambda state: tuple(self.env_actions[i] for i in numbers(state))
+            self.legal = self._legal_in_list
+
+    def _legal_in_list(self, state: Any) -> tuple[Any, ...]:
+        numbers: Any = self.legal_numbers
+        return tuple(self.env_actions[number] for number in numbers(state))
 
     def _number(self, action: Any) -> int:
         """The place of an action in ``env_actions``."""
