@@ -32,7 +32,7 @@ def test_the_steps_are_the_environments_own(name):
         for _ in range(60):
             action = int(rng.integers(model.actions.n))
             _, reward, terminated, _, _ = env.step(model.env_actions[action])
-            state, got, ended = model.step(state, action, rng)
+            state, got, ended = model.step(state, model.actions.payloads[action], rng)
             assert got == pytest.approx(float(reward), abs=1e-12)
             assert ended == terminated
             np.testing.assert_array_equal(state, env.state if name in CLASSIC else env.s)

@@ -119,7 +119,7 @@ def test_states_travel_between_environments(name):
     rng = np.random.default_rng(0)
     state = model.initial_state
     for _ in range(5):
-        action, seed = int(rng.integers(model.actions.n)), int(rng.integers(1000))
+        action, seed = model.actions.draw(rng), int(rng.integers(1000))
         sent = cloudpickle.loads(cloudpickle.dumps(state))
         after, reward, ended = model.step(state, action, np.random.default_rng(seed))
         _, twin_reward, twin_ended = twin.step(sent, action, np.random.default_rng(seed))

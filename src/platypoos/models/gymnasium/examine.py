@@ -50,8 +50,8 @@ def examine_masks(
                     model.step(state, payloads[action], np.random.default_rng(seed))
                 except Exception as error:  # noqa: BLE001  whatever it raises is the finding
                     return "", (
-                        f"the action {model.env_actions[action]!r} is legal by the mask, but taking "
-                        f"it failed with {type(error).__name__}: {error}"
+                        f"the action {model.env_actions[action]!r} is legal by the mask, but "
+                        f"taking it failed with {type(error).__name__}: {error}"
                     )
             asked = _asked_again(model, state)
             if asked not in (None, actions):
