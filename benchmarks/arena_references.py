@@ -61,7 +61,7 @@ def random_run(challenge: Challenge, problem: Any, rng: np.random.Generator) -> 
     state, rewards = model.initial_state, []
     mean = isinstance(problem, Problem) and challenge.access == "restore"
     for _ in range(challenge.steps):
-        action = int(rng.integers(model.num_actions))
+        action = int(rng.integers(model.actions.n))
         if legal is not None:
             said = np.asarray(legal(state))
             action = int(rng.choice(np.flatnonzero(said) if said.dtype == bool else said))
@@ -98,16 +98,16 @@ def by_probabilities(challenge: Challenge, model: Any) -> float:
     """Backward induction in a Gymnasium environment that has a table of probabilities."""
     states, at = [model.initial_state], {model.initial_state: 0}
     for state in states:  # grows as it goes
-        for action in range(model.num_actions):
+        for action in range(model.actions.n):
             for _, after, _, ended in model.successors(state, action):
                 if not ended and after not in at:
                     at[after] = len(states)
                     states.append(after)
     future = np.zeros(len(states))
     for _ in range(challenge.steps):
-        values = np.zeros((len(states), model.num_actions))
+        values = np.zeros((len(states), model.actions.n))
         for i, state in enumerate(states):
-            for action in range(model.num_actions):
+            for action in range(model.actions.n):
                 values[i, action] = sum(
                     chance * (reward + (0.0 if ended else future[at[after]]))
                     for chance, after, reward, ended in model.successors(state, action)
@@ -125,7 +125,7 @@ def by_layers(challenge: Challenge, model: Any) -> float:
     for _ in range(challenge.steps):
         fresh: dict[Any, tuple[Any, float]] = {}
         for state, total in layer.values():
-            for action in range(model.num_actions):
+            for action in range(model.actions.n):
                 after, reward, ended = tuple(model.step(state, action, rng))[:3]
                 best = max(best, total + reward)
                 key = model.key(after)

@@ -78,7 +78,7 @@ def play(body: Body, planner: str, budget: int, seed: int) -> dict[str, Any]:
         model, PLANNERS[planner](body.discount), budget=budget, steps=body.steps, seed=seed,
         keep="nothing",
     )  # fmt: skip
-    return {**describe(body, planner, budget, seed), "num_actions": model.num_actions,
+    return {**describe(body, planner, budget, seed), "num_actions": model.actions.n,
             "total": float(sum(episode.rewards)), "decisions": len(episode.actions)}  # fmt: skip
 
 

@@ -203,7 +203,7 @@ def complaint(case: Case, outcome: Outcome) -> str:
         return f"the model's fault was not told: {fault}"
     for plan in outcome.plans:
         text = f"{plan!r} {plan.gap} {plan.depth} {plan.action_values}"
-        if not 0 <= plan.action < plan.num_actions or plan.actions[0] != plan.action:
+        if not 0 <= plan.action < plan.space.n or plan.actions[0] != plan.action:
             return f"action {plan.action} of {plan.actions}: {text}"
     if case.how != "control" and outcome.plans[0].state is running.model.initial_state:
         action = outcome.plans[0].action

@@ -208,7 +208,7 @@ class Running:
         said: dict[str, Any] = {name: getattr(self, f"_{name}") for name in names}
         start = world.form.make(0)
         access = pp.Access(world.access)
-        return pp.FunctionModel(self._step, world.after.shape[1], start, access, **said)
+        return pp.FunctionModel(self._step, world.after.shape[1], start, access=access, **said)
 
     def _class(self) -> Any:
         inner = self._function()
@@ -216,7 +216,7 @@ class Running:
         members: dict[str, Any] = {
             name: staticmethod(f) for name, f in said.items() if f is not None
         }
-        members |= {"step": staticmethod(self._step), "num_actions": inner.num_actions}
+        members |= {"step": staticmethod(self._step), "actions": inner.actions}
         kind = type("Own", (), {"initial_state": inner.initial_state, **members})
         own = kind()
         own.access = inner.access
@@ -295,7 +295,7 @@ class Running:
         access = pp.Access(world.access)
         batch = (1, 3, 8192)[world.fault.number % 3]
         return pp.ArrayModel(
-            self._steps, world.after.shape[1], np.int64(0), access, batch_size=batch, **said
+            self._steps, world.after.shape[1], np.int64(0), access=access, batch_size=batch, **said
         )
 
     def _steps(self, states: Any, actions: Any, rng: np.random.Generator) -> Any:
@@ -336,7 +336,9 @@ class Running:
         ours = {"legal": _table_legal, "value": _table_value, "policy": _table_policy}
         said = {name: ours[name] for name in world.says}
         start, access = np.zeros(1, np.int64), pp.Access(world.access)
-        return pp.CompiledModel(_table_step, world.after.shape[1], start, params, access, **said)
+        return pp.CompiledModel(
+            _table_step, world.after.shape[1], start, params, access=access, **said
+        )
 
 
 def find_running(number: int) -> Running:

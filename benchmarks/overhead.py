@@ -49,7 +49,7 @@ def hopper(model: Any) -> Callable[[Any, int], None]:
     """Set the physics, step."""
     import mujoco
 
-    core, actions = model.keeper.core, model.actions
+    core, actions = model.keeper.core, model.env_actions
     kind = mujoco.mjtState.mjSTATE_INTEGRATION
     size = mujoco.mj_stateSize(core.model, kind)
 
@@ -64,7 +64,7 @@ class Recorder:
     """A model that notes its calls."""
 
     def __init__(self, model: Any) -> None:
-        self.model, self.num_actions = model, model.num_actions
+        self.model, self.actions = model, model.actions
         self.initial_state, self.access = model.initial_state, model.access
         self.calls: list[tuple[Any, int]] = []
 
@@ -103,7 +103,7 @@ def slow(state: int, action: int, _: np.random.Generator) -> tuple[int, float, b
 
 
 def two_cores(budget: int = 2_000) -> None:
-    model = pp.FunctionModel(slow, num_actions=2, initial_state=1)
+    model = pp.FunctionModel(slow, actions=2, initial_state=1)
     with ProcessPoolExecutor(2, mp_context=get_context("spawn")) as pool:
         pp.plan(model, budget=100, discount=0.9, seed=0, executor=pool)  # starts the workers
         times = []

@@ -114,7 +114,7 @@ def ours(
             model = model.compiled()
         elif task.chain:
             counted = Counted(model)
-            model = pp.FunctionModel(counted.step, model.num_actions, model.initial_state)
+            model = pp.FunctionModel(counted.step, model.actions, model.initial_state)
         else:
             counted = Counted(SimpleNamespace(step=model.step))
             model.step = counted.step

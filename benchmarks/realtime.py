@@ -70,7 +70,7 @@ def slow_model() -> dict[str, Any]:
         time.sleep(0.005)
         return (state * 31 + action) % 997, float(action % 7 == 3), False
 
-    model = pp.FunctionModel(step, num_actions=100, initial_state=1)
+    model = pp.FunctionModel(step, actions=100, initial_state=1)
     agent = pp.Agent(model, deadline=0.05, discount=0.9, seed=0)
     worst = 0.0
     for _ in range(50):
@@ -95,7 +95,7 @@ def new_kernel() -> dict[str, Any]:
         return next_state[0] % 7.0, False
 
     start = time.perf_counter()
-    model = pp.CompiledModel(kernel, num_actions=3, initial_state=np.zeros(1), params=2.0)
+    model = pp.CompiledModel(kernel, actions=3, initial_state=np.zeros(1), params=2.0)
     pp.plan(model, budget=100_000, discount=0.95, seed=0)
     return {"seconds": time.perf_counter() - start}
 

@@ -36,7 +36,7 @@ def taxi(seed: int, budget: int, masked: bool) -> bool:
     """Whether the passenger is delivered within 40 steps."""
     model: Any = pp.GymnasiumModel("Taxi-v4", seed=seed)
     if not masked:
-        model = pp.FunctionModel(model.step, model.num_actions, model.initial_state)
+        model = pp.FunctionModel(model.step, model.actions.n, model.initial_state)
     episode = pp.control(model, budget=budget, steps=40, discount=0.95, seed=seed)
     return episode.terminated
 

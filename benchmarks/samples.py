@@ -106,7 +106,7 @@ def regrets(cell: tuple[str, str, int]) -> Floats | None:
     name, who, budget = cell
     problems, discount, (low, high), b = make(name)
     chosen = planner(who, discount, low, high, b)
-    if chosen is None or budget < problems[0].num_actions:
+    if chosen is None or budget < problems[0].actions.n:
         return None
     rows = []
     models = [problem.compiled() for problem in problems]

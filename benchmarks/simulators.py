@@ -115,7 +115,7 @@ def play(row: Row, planner: str, noisy: bool, seed: int) -> dict[str, Any]:
         return after, reward + noise * (2 * rng.random() - 1), ended
 
     rewards: list[float] = []
-    noised = pp.FunctionModel(noisy_step, model.num_actions, model.initial_state, model.access)
+    noised = pp.FunctionModel(noisy_step, model.actions, model.initial_state, access=model.access)
     start = time.perf_counter()
     episode = pp.control(
         noised if noisy else model,

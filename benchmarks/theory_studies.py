@@ -74,7 +74,7 @@ class Study:
         """What the theory promises, with the planner's own h_max."""
         own = None
         if isinstance(self.planner, LayeredPlanner):
-            own = h_max_of(self.planner, self.problem.num_actions, budget, self.access)
+            own = h_max_of(self.planner, self.problem.actions.n, budget, self.access)
         return bound(
             known_hardness(self.problem),
             planner=self.planner.name,

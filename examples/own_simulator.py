@@ -34,13 +34,13 @@ def kernel(state: Any, action: Any, params: Any, rng: Any, next_state: Any) -> A
 
 def main() -> None:
     """Check the model, plan once, then control for 24 steps."""
-    model = pp.FunctionModel(step, num_actions=2, initial_state=17.0)
+    model = pp.FunctionModel(step, actions=2, initial_state=17.0)
     print(pp.check_model(model))
 
     plan = pp.plan(model, budget=2_000, discount=0.9, seed=0)
     print(f"\nfirst action: {('off', 'heat')[plan.action]}, ahead by {plan.gap:.2f}")
 
-    fast = pp.CompiledModel(kernel, num_actions=2, initial_state=np.array([17.0]), params=COMFORT)
+    fast = pp.CompiledModel(kernel, actions=2, initial_state=np.array([17.0]), params=COMFORT)
     episode = pp.control(fast, budget=20_000, steps=24, discount=0.9, seed=0)
     for hour, (state, action) in enumerate(zip(episode.states, episode.actions, strict=False)):
         print(f"{hour:2d} h {state[0]:5.1f} degrees {'heat' if action else ''}")

@@ -19,7 +19,7 @@ _, _ = env.reset(seed=0)
 total, calls = 0.0, 0
 for _ in range(50):
     plan = agent.act()
-    _, reward, terminated, truncated, _ = env.step(agent.model.actions[plan.action])
+    _, reward, terminated, truncated, _ = env.step(agent.model.env_actions[plan.action])
     agent.observe(float(reward))
     total, calls = total + float(reward), calls + plan.calls
     if terminated or truncated:

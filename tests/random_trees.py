@@ -74,7 +74,7 @@ class RandomTree:
     """
 
     def __init__(self, seed: int, num_actions: int, noise: float, ends: float = 0.0) -> None:
-        self.seed, self.num_actions, self.noise, self.ends = seed, num_actions, noise, ends
+        self.seed, self.actions, self.noise, self.ends = seed, pp.Discrete(num_actions), noise, ends
         self.initial_state: Node = ()
         self.visits: dict[Node, int] = {}
 
@@ -111,7 +111,7 @@ class Counted:
     ) -> None:
         self.problem = problem
         self.counter = np.zeros(2, np.int64)
-        shape = (problem.num_states, problem.num_actions)
+        shape = (problem.num_states, problem.actions.n)
         self.masks = np.ones(shape, np.bool_) if masks is None else masks
         rng = np.random.default_rng(problem.num_states)
         self.values, self.weights = rng.normal(size=shape[0]), rng.random(shape)
@@ -124,7 +124,7 @@ class Counted:
                 "policy": lambda state: self.weights[state],
             }
             state = problem.initial_state
-            make = partial(pp.FunctionModel, self._step, problem.num_actions, state)
+            make = partial(pp.FunctionModel, self._step, problem.actions.n, state)
         elif kind == "array":
             said = {
                 "legal": lambda states: self.masks[states],
@@ -132,13 +132,13 @@ class Counted:
                 "policy": lambda states: self.weights[states],
             }
             state = np.int64(problem.initial_state)
-            make = partial(pp.ArrayModel, self._step_batch, problem.num_actions, state)
+            make = partial(pp.ArrayModel, self._step_batch, problem.actions.n, state)
         else:
             said = {"legal": table_legal, "value": table_value, "policy": table_policy}
             compiled = problem.compiled()
             params = (*compiled.params, self.counter, self.masks, self.values, self.weights)
             state = compiled.initial_state
-            make = partial(pp.CompiledModel, counting_kernel, problem.num_actions, state, params)
+            make = partial(pp.CompiledModel, counting_kernel, problem.actions.n, state, params)
         names = (*(() if masks is None else ("legal",)), *knows)
         self.model = make(access=access, **{name: said[name] for name in names})
 

@@ -38,7 +38,7 @@ def main(path: str, steps: int = STEPS) -> None:
         looked_at.append(after.state[:2])
         return after
 
-    model = pp.FunctionModel(step, num_actions=9, initial_state=pillars.initial_state)
+    model = pp.FunctionModel(step, actions=9, initial_state=pillars.initial_state)
     scenes = []
 
     def remember(_: int, plan: pp.Plan, __: float) -> None:

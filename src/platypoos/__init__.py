@@ -66,6 +66,7 @@ from platypoos.planners import (
 )
 from platypoos.problems import simple_regret
 from platypoos.search import schedules
+from platypoos.spaces import Box, Discrete, MultiDiscrete
 from platypoos.version import __version__ as __version__
 
 __all__ = [
@@ -83,8 +84,10 @@ __all__ = [
     "Access",
     "Agent",
     "ArrayModel",
+    "Box",
     "BudgetExceeded",
     "CompiledModel",
+    "Discrete",
     "DynamicsError",
     "Episode",
     "Explanation",
@@ -95,6 +98,7 @@ __all__ = [
     "Model",
     "ModelError",
     "ModelReport",
+    "MultiDiscrete",
     "NoisyReward",
     "OneStep",
     "PlaTyPOOS",

@@ -16,7 +16,7 @@ from platypoos.compile.workshop import WORKSHOP
 from platypoos.episode import Record, check_keep
 from platypoos.errors import InvalidArgument
 from platypoos.ledger.streams import Seed, make_generator
-from platypoos.models.base import Access, access_of
+from platypoos.models.base import Access, access_of, actions_of
 from platypoos.models.failures import act
 from platypoos.models.gymnasium.model import GymnasiumModel
 from platypoos.models.hidden import check_goes_on, may_hide_its_state
@@ -144,6 +144,8 @@ class Agent:
         self.model = as_model(model)
         initial_state(self.model)  # is it a model at all?
         self.planner = with_memory(choose_planner(planner, discount, self.model), memory)
+        # The same view in each step: what is remembered is of it.
+        self._view = self.planner.view_of(self.model)
         self.horizon = None if horizon is None else check_horizon(horizon)
         if budget is None and deadline is None:
             raise InvalidArgument("pass budget= (calls for each step) or deadline= (seconds)")
@@ -200,14 +202,14 @@ class Agent:
         They are a part of the plan's budget: at most a fifth of it, and a call for each action
         is kept.
         """
-        budget = self._asked.budget
-        most = 100 if budget is None else min(budget // 5, budget - int(self.model.num_actions))
+        budget, count = self._asked.budget, actions_of(self._view).n
+        most = 100 if budget is None else min(budget // 5, budget - count)
         return check_goes_on(self.model, state, most)
 
     def _plan_for(self, state: Any, asked: Asked, memory: Any, seed: Seed) -> Plan:
         if self.horizon is not None:
             asked = replace(asked, horizon=max(1, self.horizon - self.steps))
-        return self.planner.answer(self.model, state, asked, seed=seed, memory=memory)
+        return self.planner.answer(self._view, state, asked, seed=seed, memory=memory)
 
     @contextmanager
     def _left_where_it_is(self) -> Iterator[Any]:
@@ -222,7 +224,7 @@ class Agent:
             self.model.restore(here)
 
     def observe(
-        self, reward: float | None = None, state: Any = UNKNOWN, *, action: int | None = None
+        self, reward: float | None = None, state: Any = UNKNOWN, *, action: Any = UNKNOWN
     ) -> None:
         """Tell what the last action brought.
 
@@ -239,7 +241,10 @@ class Agent:
         if reward is not None:
             received = check_number("reward", reward)
             if self._memory is not None:
-                self._memory.observe(self._plan.action if action is None else action, received)
+                space, taken = self._plan.space, self._plan.action_index
+                if action is not UNKNOWN and (action is not None or None in space):
+                    taken = space.index(action)
+                self._memory.observe(taken, received)
 
     def _meet_all_loops(self) -> None:
         """Plan with a model that takes no time, so that all machine code is asked for.
@@ -352,7 +357,8 @@ def control(
     film = None if render is None else film_of(model, start, render)
     clock = None if deadline is None else float(deadline)
     origin = Origin(model, agent.planner, seed, access_of(model, access).value, clock)
-    record = Record(start, agent.planner.discount, check_keep(keep), origin)
+    space = actions_of(model)
+    record = Record(start, agent.planner.discount, check_keep(keep), origin, space)
     record.steps_per_call = getattr(model, "steps_per_call", 1)
     _carry_out(agent, record, acting, film, on_step, StepBar(steps, shown=progress))
     return record.episode()

@@ -80,9 +80,15 @@ def missing_from(model: Any) -> str:
             f"{model!r} is not a model; if it is the id of a Gymnasium environment, pass "
             f"platypoos.GymnasiumModel({model!r})"
         )
-    parts = [part for part in ("num_actions", "initial_state", "step") if not hasattr(model, part)]
+    parts = [part for part in ("actions", "initial_state", "step") if not hasattr(model, part)]
     if not parts:
         return ""
+    number = getattr(model, "num_actions", None)
+    if parts == ["actions"] and number is not None:
+        return (
+            f"{type(model).__name__} has no actions, but num_actions. num_actions is now actions: "
+            f"write actions={number if isinstance(number, int) else 3}"
+        )
     if is_environment(model):
         return (
             f"{type(model).__name__} is a Gymnasium environment, not a model: pass "
@@ -90,7 +96,7 @@ def missing_from(model: Any) -> str:
         )
     return (
         f"{type(model).__name__} is not a model: it has no {', '.join(parts)}; a model has "
-        "num_actions, initial_state and step(state, action, rng). Wrap a function in "
+        "actions, initial_state and step(state, action, rng). Wrap a function in "
         "platypoos.FunctionModel"
     )
 

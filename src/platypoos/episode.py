@@ -13,6 +13,7 @@ import numpy as np
 from platypoos.errors import InvalidArgument
 from platypoos.explain.origin import Origin
 from platypoos.markup import escape, html_table, number, plain, show_state
+from platypoos.spaces import Space
 
 if TYPE_CHECKING:
     from platypoos.models.base import Transition
@@ -28,7 +29,8 @@ MOST_ROWS = 20
 class Episode:
     """What happened: one entry per step that was taken."""
 
-    actions: tuple[int, ...]
+    actions: tuple[Any, ...]
+    """The actions taken: what the model's ``step`` takes."""
     rewards: tuple[float, ...]
     """The rewards received, noise included."""
     states: tuple[Any, ...] = field(repr=False)
@@ -45,6 +47,15 @@ class Episode:
     recommended sequence, its rival, and the values of all first actions."""
     origin: Origin | None = field(default=None, repr=False)
     """The model, the planner, the seed."""
+    space: Space | None = field(default=None, repr=False)
+    """The model's actions; None if they are only numbers."""
+
+    @cached_property
+    def action_indices(self) -> tuple[int, ...]:
+        """The places of ``actions`` in the list of actions."""
+        if self.space is None:
+            return self.actions
+        return tuple(self.space.index(action) for action in self.actions)
 
     @cached_property
     def discounted_return(self) -> float:
@@ -58,11 +69,13 @@ class Episode:
 
     @cached_property
     def action_names(self) -> tuple[str, ...]:
-        """What the model calls its actions, or else their numbers."""
+        """What the model calls its actions, or else they as text."""
         if self.plans:
             return self.plans[0].action_names
         if self.origin is not None and self.origin.action_names:
             return self.origin.action_names
+        if self.space is not None:
+            return self.space.names
         return tuple(str(action) for action in range(max(self.actions, default=-1) + 1))
 
     def as_dict(self) -> dict[str, Any]:
@@ -71,10 +84,12 @@ class Episode:
         States are left as they are if they are small and made of numbers and text, and are
         written as text otherwise. Of each plan there are the values of the first actions.
         """
+        from platypoos.explain.storing import stored_payloads
+
         total = 0.0
         rows = []
         for step, (action, reward, calls) in enumerate(
-            zip(self.actions, self.rewards, self.step_calls, strict=True)
+            zip(self.action_indices, self.rewards, self.step_calls, strict=True)
         ):
             total += reward
             row = {"step": step, "action": action, "reward": reward, "total": total, "calls": calls}
@@ -96,6 +111,7 @@ class Episode:
             "steps_per_call": self.steps_per_call,
             "simulator_steps_at_most": self.calls * self.steps_per_call,
             "action_names": list(self.action_names),
+            "payloads": None if self.space is None else stored_payloads(self.space),
             "steps": rows,
             "last_state": plain(self.states[-1]),
         }
@@ -103,18 +119,20 @@ class Episode:
     @classmethod
     def from_dict(cls, data: dict[str, Any]) -> Episode:
         """An episode from what ``as_dict`` returned; its plans are not in there."""
-        from platypoos.explain.storing import check_kind
+        from platypoos.explain.storing import check_kind, restored_space
 
         check_kind(data, KIND, VERSION)
         steps = data["steps"]
+        space = restored_space(data.get("payloads"), max(1, len(data["action_names"])))
         made = cls(
-            actions=tuple(row["action"] for row in steps),
+            actions=tuple(space.payloads[row["action"]] for row in steps),
             rewards=tuple(row["reward"] for row in steps),
             states=(*(row["state"] for row in steps), data["last_state"]),
             step_calls=tuple(row["calls"] for row in steps),
             terminated=data["terminated"],
             discount=data["discount"],
             steps_per_call=data.get("steps_per_call", 1),
+            space=space,
         )
         vars(made)["action_names"] = tuple(data["action_names"])
         return made
@@ -168,7 +186,7 @@ class Episode:
     def _repr_html_(self) -> str:
         head = ["step", "action", "reward", "value", "calls", "state before it"]
         rows = []
-        for t, action in enumerate(self.actions[:MOST_ROWS]):
+        for t, action in enumerate(self.action_indices[:MOST_ROWS]):
             value = number(self.plans[t].value) if self.plans else "–"
             name = self.action_names[action]
             reward = number(self.rewards[t])
@@ -198,13 +216,15 @@ def check_keep(keep: object) -> str:
 class Record:
     """The steps that were taken so far."""
 
-    def __init__(self, start: Any, discount: float, keep: str, origin: Origin) -> None:
+    def __init__(
+        self, start: Any, discount: float, keep: str, origin: Origin, space: Space
+    ) -> None:
         self.states: list[Any] = [start]
         self.total = 0.0
         self.steps_per_call = 1
-        self._keep, self._origin = keep, origin
+        self._keep, self._origin, self._space = keep, origin, space
         self._plans: list[Plan] = []
-        self._actions: list[int] = []
+        self._actions: list[Any] = []
         self._rewards: list[float] = []
         self._calls: list[int] = []
         self._terminated = False
@@ -236,4 +256,5 @@ class Record:
             steps_per_call=self.steps_per_call,
             plans=tuple(self._plans),
             origin=self._origin,
+            space=self._space,
         )

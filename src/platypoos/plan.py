@@ -15,6 +15,7 @@ from platypoos.episode import Episode
 from platypoos.explain.origin import Origin
 from platypoos.explain.summary import Summary, summarize
 from platypoos.ledger.tree import OPENED, ROOT, TERMINAL, Tree
+from platypoos.spaces import Discrete, Space
 
 if TYPE_CHECKING:
     from platypoos.explain import Explanation
@@ -57,8 +58,8 @@ class Plan:
     bring. Planners that average over walks (such as UCT) count nothing after their horizon.
     """
 
-    action: int
-    """The action to take now."""
+    action: Any
+    """The action to take now: what the model's ``step`` takes."""
     value: float
     """Estimated value of the recommended sequence."""
     calls: int
@@ -68,7 +69,10 @@ class Plan:
     discount: float
     state: Any = field(repr=False)
     """The state that was planned for."""
-    num_actions: int = field(repr=False)
+    action_index: int = field(repr=False)
+    """The place of ``action`` in the list of actions, and in ``action_values``."""
+    space: Space = field(repr=False)
+    """The model's actions."""
     node: int = field(repr=False)
     """The recommended node of ``tree``."""
     tree: Tree = field(repr=False)
@@ -113,9 +117,19 @@ class Plan:
     origin: Origin | None = field(default=None, repr=False)
     """The model, the planner, the seed: what is needed to make the plan again."""
 
+    @property
+    def num_actions(self) -> int:
+        """How many actions there are."""
+        return self.space.n
+
     @cached_property
-    def actions(self) -> tuple[int, ...]:
+    def actions(self) -> tuple[Any, ...]:
         """The recommended sequence of actions; its first is ``action``."""
+        return tuple(self.space.payloads[index] for index in self.action_indices)
+
+    @cached_property
+    def action_indices(self) -> tuple[int, ...]:
+        """The places of ``actions`` in the list of actions."""
         return self.tree.actions(self.node)
 
     @cached_property
@@ -125,7 +139,7 @@ class Plan:
 
     @cached_property
     def action_values(self) -> NDArray[np.float64]:
-        """Value of each first action.
+        """Value of each first action, in the order of the list of actions.
 
         The planner's own estimates if it has some. Else of the recommended one, ``value``, and of
         each other one, its best sequence among those that were evaluated at least as carefully.
@@ -160,7 +174,7 @@ class Plan:
         best = np.full(self.num_actions, -np.inf)
         np.maximum.at(best, first[eligible], discounted[eligible])
         values[np.isfinite(best)] = best[np.isfinite(best)] + rest[ROOT]
-        values[self.action] = self.value
+        values[self.action_index] = self.value
         return values
 
     @cached_property
@@ -170,17 +184,15 @@ class Plan:
         Can be negative when rewards are noisy: the recommendation was evaluated more often in
         the end than its rivals, and did not keep all of its lead.
         """
-        others = np.delete(self.action_values, self.action)
+        others = np.delete(self.action_values, self.action_index)
         others = others[~np.isnan(others)]
         return float(self.value - others.max()) if len(others) else float("nan")
 
     @cached_property
     def action_names(self) -> tuple[str, ...]:
-        """What the model calls its actions (``model.action_names``), or else their numbers."""
+        """What the model calls its actions (``model.action_names``), or else they as text."""
         names = () if self.origin is None else self.origin.action_names
-        if len(names) != self.num_actions:
-            return tuple(str(action) for action in range(self.num_actions))
-        return names
+        return names if len(names) == self.num_actions else self.space.names
 
     @property
     def labels(self) -> tuple[str, ...]:
@@ -200,7 +212,7 @@ class Plan:
         tree = self.tree
         if self.searched is not None:
             tree = self.searched if isinstance(self.searched, Tree) else self.searched.tree()
-        return summarize(tree, self.num_actions, self.actions)
+        return summarize(tree, self.num_actions, self.action_indices)
 
     @property
     def is_whole(self) -> bool:
@@ -287,4 +299,7 @@ class Plan:
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         state.pop("version", None)
+        if "num_actions" in state:  # stored when actions were numbers only
+            number = state.pop("num_actions")
+            state |= {"space": Discrete(number), "action_index": state["action"]}
         vars(self).update(state)

@@ -21,7 +21,7 @@ class Counting:
 
     def __init__(self, model):
         self.model, self.count = model, 0
-        self.num_actions, self.initial_state = model.num_actions, model.initial_state
+        self.actions, self.initial_state = model.actions, model.initial_state
         self.access = getattr(model, "access", pp.Access.RESTORE)
 
     def step(self, state, action, rng):
@@ -59,7 +59,7 @@ def lasting(length):
 def fickle():
     """As the ring, but random, and it can only be reset."""
     random = ring(slip=0.3)
-    return pp.FunctionModel(random.function, 2, 0, pp.Access.RESET)
+    return pp.FunctionModel(random.step, 2, 0, access=pp.Access.RESET)
 
 
 MODELS = {

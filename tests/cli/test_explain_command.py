@@ -58,7 +58,7 @@ def step(shop, order, rng):
     return Shop(shop.day + 1, shop.stock + order - sold), 5.0 * sold - 2.0 * order, False
 
 def make_shop(start=0):
-    return pp.FunctionModel(step, num_actions=4, initial_state=Shop(0, start))
+    return pp.FunctionModel(step, actions=4, initial_state=Shop(0, start))
 """
 
 

@@ -54,7 +54,7 @@ def test_a_challenge_makes_a_sound_model(challenge):
     model = problem.compiled() if hasattr(problem, "compiled") else problem
     access = getattr(model, "access", pp.Access.RESTORE).value
     assert access == challenge.access
-    assert challenge.budgets[0] // challenge.frames >= model.num_actions
+    assert challenge.budgets[0] // challenge.frames >= model.actions.n
     if challenge.measure == "regret":
         assert isinstance(problem, Problem)
     if challenge.measure == "expected":
@@ -99,7 +99,7 @@ def test_rewards_are_within_the_range_told(challenge):
         rng = np.random.default_rng(seed)
         state = model.initial_state
         for _ in range(50):
-            action = int(rng.integers(model.num_actions))
+            action = int(rng.integers(model.actions.n))
             if legal is not None:
                 said = np.asarray(legal(state))
                 action = int(rng.choice(np.flatnonzero(said) if said.dtype == bool else said))

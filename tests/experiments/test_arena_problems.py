@@ -73,15 +73,15 @@ every_other = pytest.mark.parametrize("problem", [*MOTIONS, *PUZZLES], ids=title
 
 def outcomes(problem, state, action):
     """(probability, next state, mean reward) of all that may happen, from the tables."""
-    for taken in range(problem.num_actions):
-        chance = problem.slip / problem.num_actions + (1 - problem.slip) * (taken == action)
+    for taken in range(problem.actions.n):
+        chance = problem.slip / problem.actions.n + (1 - problem.slip) * (taken == action)
         yield chance, int(problem.successor[state, taken]), float(problem.reward[state, taken])
 
 
 def brute_force(problem, state, discount, depth):
     """The best expected return of so many steps, by recursion over all that may happen."""
     if depth == 0:
-        return np.zeros(problem.num_actions)
+        return np.zeros(problem.actions.n)
     future = {
         int(after): 0.0
         if problem.terminal[after]
@@ -91,7 +91,7 @@ def brute_force(problem, state, discount, depth):
     return np.array(
         [
             sum(p * (reward + discount * future[s]) for p, s, reward in outcomes(problem, state, a))
-            for a in range(problem.num_actions)
+            for a in range(problem.actions.n)
         ]
     )
 
@@ -111,7 +111,7 @@ def test_values_of_tables_against_brute_force(problem):
 
 @every_table
 def test_expected_return_of_tables_by_all_paths(problem):
-    actions = tuple(np.random.default_rng(0).integers(problem.num_actions, size=4).tolist())
+    actions = tuple(np.random.default_rng(0).integers(problem.actions.n, size=4).tolist())
 
     def by_paths(state, step):
         if step == len(actions):
@@ -133,7 +133,7 @@ def test_the_three_forms_of_tables_step_alike(problem):
     streams = [np.random.default_rng(9) for _ in range(3)]
     state = problem.initial_state
     for _ in range(200):
-        action = int(rng.integers(problem.num_actions))
+        action = int(rng.integers(problem.actions.n))
         a = problem.step(state, action, streams[0])
         b = array.step(np.int64(state), action, streams[1])
         c = compiled.step([state], action, streams[2])
@@ -147,7 +147,7 @@ def test_the_three_forms_of_tables_step_alike(problem):
 @every_table
 def test_rewards_of_tables_have_the_mean_they_say(problem):
     rng, draws = np.random.default_rng(0), 3_000
-    state, action = problem.initial_state, problem.num_actions - 1
+    state, action = problem.initial_state, problem.actions.n - 1
     got = np.array([problem.step(state, action, rng).reward for _ in range(draws)])
     error = (got.mean() - problem.mean_reward(state, action)) * math.sqrt(draws)
     assert abs(error) <= 4.5 * got.std() + 1e-9 * abs(got.mean())
@@ -223,7 +223,7 @@ def test_puzzles_in_both_forms(problem):
         legal = list(problem.legal(state))
         mask = compiled.single_legal()(state)
         assert legal == np.flatnonzero(mask).tolist()
-        illegal = set(range(problem.num_actions)) - set(legal)
+        illegal = set(range(problem.actions.n)) - set(legal)
         if illegal:
             with pytest.raises(pp.InvalidArgument, match="not allowed"):
                 problem.step(state, min(illegal), rng)
@@ -240,7 +240,7 @@ def test_motions_in_both_forms(problem):
     rng = np.random.default_rng(0)
     state = problem.initial_state
     for _ in range(300):
-        action = int(rng.integers(problem.num_actions))
+        action = int(rng.integers(problem.actions.n))
         a, b = problem.step(state, action, rng), compiled.step(state, action, rng)
         np.testing.assert_allclose(a.state, b.state, rtol=1e-9, atol=1e-9)
         assert a.reward == pytest.approx(b.reward, rel=1e-9, abs=1e-9)
@@ -267,7 +267,7 @@ def test_physics_is_gymnasiums(problem, name, reach):
         state = rng.uniform(-np.array(reach), reach)
         if name == "MountainCar-v0":
             state[0] = min(state[0], 0.6)
-        action = int(rng.integers(problem.num_actions))
+        action = int(rng.integers(problem.actions.n))
         env.state, env.steps_beyond_terminated = state.copy(), None
         torque = np.array([action - 2.0])
         _, reward, ended, _, _ = env.step(torque if name == "Pendulum-v1" else action)

@@ -88,7 +88,7 @@ def test_a_cluster_is_an_executor(cluster):
 
     address, _ = cluster
     cloudpickle.register_pickle_by_value(sys.modules[__name__])
-    model = pp.FunctionModel(slow, num_actions=3, initial_state=1)
+    model = pp.FunctionModel(slow, actions=3, initial_state=1)
     alone = pp.plan(model, budget=300, discount=0.9, seed=0)
     with Client(address) as client:
         plan = pp.plan(

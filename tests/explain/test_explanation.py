@@ -24,7 +24,7 @@ class Named(pp.problems.SwitchChain):
 class Counting:
     """A chain that counts its calls."""
 
-    num_actions = 2
+    actions = 2
     initial_state = 0
 
     def __init__(self):
@@ -234,7 +234,7 @@ def later_and_else(model, amount, when, which):
         changed = reward + amount * (time == when and action == which)
         return (time + 1, after), changed, ended
 
-    return pp.FunctionModel(step, model.num_actions, (0, model.initial_state))
+    return pp.FunctionModel(step, model.actions.n, (0, model.initial_state))
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,7 @@ def test_what_both_sequences_get_decides_nothing():
             return 1, 1.0 - 0.5 * action, False
         return min(state + 1, 9), 50.0 if state == 3 else 0.0, False
 
-    model = pp.FunctionModel(step, num_actions=2, initial_state=0)
+    model = pp.FunctionModel(step, actions=2, initial_state=0)
     why = pp.plan(model, budget=300, discount=0.9, seed=0).explain()
     assert why.action == 0
     assert {flip.step for flip in why.flips if flip.kind == "reward"} == {0}

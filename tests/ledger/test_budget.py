@@ -46,7 +46,7 @@ def test_never_a_call_too_many(hundred):
         plan = planner.plan(counted.model, budget=budget, seed=seed, access=access)
         case = f"{seed=} {planner} {access} {budget=}"
         assert counted.calls == plan.calls <= budget, case
-        assert 0 <= plan.action < counted.problem.num_actions, case
+        assert 0 <= plan.action < counted.problem.actions.n, case
         assert plan.actions[0] == plan.action, case
         assert np.isfinite(plan.value) or plan.calls == 0, case
         used += plan.calls

@@ -57,7 +57,7 @@ def for_workers(access):
 
 
 def model(function, **more):
-    return pp.FunctionModel(function, num_actions=3, initial_state=1, **more)
+    return pp.FunctionModel(function, actions=3, initial_state=1, **more)
 
 
 @pytest.fixture(scope="module")

@@ -30,9 +30,9 @@ def test_the_steps_are_the_environments_own(name):
         env.reset(seed=3)
         state = model.initial_state
         for _ in range(60):
-            action = int(rng.integers(model.num_actions))
-            _, reward, terminated, _, _ = env.step(model.actions[action])
-            state, got, ended = model.step(state, action, rng)
+            action = int(rng.integers(model.actions.n))
+            _, reward, terminated, _, _ = env.step(model.env_actions[action])
+            state, got, ended = model.step(state, model.actions.payloads[action], rng)
             assert got == pytest.approx(float(reward), abs=1e-12)
             assert ended == terminated
             np.testing.assert_array_equal(state, env.state if name in CLASSIC else env.s)
@@ -103,15 +103,15 @@ def test_compare_on_an_environment(tmp_path, capsys):
 
 def test_action_sets():
     grid = pp.GymnasiumModel("Pendulum-v1", actions=5)
-    assert [float(action[0]) for action in grid.actions] == [-2.0, -1.0, 0.0, 1.0, 2.0]
+    assert [float(action[0]) for action in grid.env_actions] == [-2.0, -1.0, 0.0, 1.0, 2.0]
     both = pp.GymnasiumModel("Swimmer-v5", actions=3)
-    assert len({tuple(action.tolist()) for action in both.actions}) == 9
+    assert len({tuple(action.tolist()) for action in both.env_actions}) == 9
     bare = pp.GymnasiumModel("Pendulum-v1", actions=[-2, 0, 2])  # numbers, for a box of one
-    assert [action.shape for action in bare.actions] == [(1,)] * 3
+    assert [action.shape for action in bare.actions.payloads] == [(1,)] * 3
     some = pp.GymnasiumModel("CartPole-v1", actions=[1])
-    assert (some.num_actions, some.actions) == (1, [1])
+    assert some.actions == pp.Discrete([1])
     levers = pp.GymnasiumModel(Levers)
-    assert [action.tolist() for action in levers.actions] == [
+    assert [action.tolist() for action in levers.env_actions] == [
         [i, j] for i in (0, 1) for j in range(3)
     ]
     assert pp.plan(levers, budget=200, discount=0.9, seed=0).action in (3, 4, 5)

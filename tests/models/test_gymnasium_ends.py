@@ -115,7 +115,7 @@ def test_the_acting_model_offers_what_the_model_does():
     model = pp.GymnasiumModel("ALE/Breakout-v5", **FIRM)
     acting = model.acting
     assert isinstance(acting, pp.Model)
-    assert (acting.access, acting.name, acting.num_actions) == (model.access, model.name, 4)
+    assert (acting.access, acting.name, acting.actions.n) == (model.access, model.name, 4)
     assert acting.acting is acting
     assert acting.legal is None
     assert acting.initial_state is model.initial_state

@@ -56,7 +56,7 @@ def test_masks_for_a_list_of_actions():
     some = pp.GymnasiumModel("Taxi-v4", seed=1, actions=chosen)
     repeated = pp.GymnasiumModel("Taxi-v4", seed=1, actions=chosen, repeat=2)
     for state in range(0, 400, 7):
-        expected = tuple(i for i, a in enumerate(chosen) if a in plain.legal(state))
+        expected = tuple(action for action in chosen if action in plain.legal(state))
         assert some.legal(state) == expected
     assert repeated.legal(repeated.initial_state) == some.legal(some.initial_state)
 
@@ -161,7 +161,7 @@ def test_masks_of_several_levers():
         return [1, 0, 1, 1, 0]  # the first lever's values, then the second's
 
     model = pp.GymnasiumModel(lambda: Masker(Levers(), mask))
-    legal = [model.actions[i].tolist() for i in model.legal(model.initial_state)]
+    legal = [model.env_actions[i].tolist() for i in model.legal(model.initial_state)]
     assert legal == [[0, 0], [0, 1]]
 
 

@@ -20,7 +20,7 @@ def reset_only(env, shows=lambda _: "under way"):
         observation, reward, terminated, _, _ = env.step(action)
         return shows(observation), float(reward), terminated
 
-    return pp.FunctionModel(step, num_actions=2, initial_state="start", access=RESET)
+    return pp.FunctionModel(step, actions=2, initial_state="start", access=RESET)
 
 
 @pytest.mark.filterwarnings("ignore")  # of steps after the end

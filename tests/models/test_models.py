@@ -49,7 +49,7 @@ def shares_its_state(shared):
     [
         (pp.FunctionModel(changes_its_state, 2, [0]), "changed the state it was given"),
         (pp.FunctionModel(shares_its_state([0]), 2, (0,)), "state"),
-        (pp.FunctionModel(lambda s, a, r: (r.random(), 0.0, False), 2, 0.0), "Access.RESET"),
+        (pp.FunctionModel(lambda s, a, r: (r.random(), 0.0, False), 2, 0.0), 'dynamics="random"'),
         (pp.FunctionModel(lambda s, a, r: (s, np.nan, False), 2, 0.0), "reward nan"),
         (pp.FunctionModel(lambda s, a, r: (s, "a lot", False), 2, 0.0), "'a lot' of type str"),
         (pp.FunctionModel(lambda s, a, r: (s, 1.0), 2, 0.0), "(state, reward, terminated)"),
@@ -60,7 +60,7 @@ def shares_its_state(shared):
             "changed the state it was given",
         ),
         (pp.FunctionModel(lambda s, a, r: 1 / 0, 2, 0.0), "ZeroDivisionError"),
-        (object(), "no num_actions, initial_state, step"),
+        (object(), "no actions, initial_state, step"),
         (pp.ArrayModel(lambda s, a, r: (s + 0.5, 0.0 * s, False), 2, np.int64(0)), "cut off"),
         (
             pp.ArrayModel(lambda s, a, r: (s + a.sum(), 0.0 * s, False), 3, 0.0),

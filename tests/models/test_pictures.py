@@ -64,7 +64,7 @@ class Plain:
         if model.method == "replay":
             rng = np.random.default_rng(int(rng.integers(2**63)))
         self.core.np_random = rng
-        self.env.step(model.actions[action])
+        self.env.step(model.env_actions[action])
 
     def draw(self):
         core = self.core

@@ -22,9 +22,9 @@ every_problem = pytest.mark.parametrize("problem", PROBLEMS, ids=lambda p: type(
 def brute_force(problem, state, discount, depth):
     """max over all action sequences of this length, by recursion."""
     if depth == 0:
-        return np.zeros(problem.num_actions)
+        return np.zeros(problem.actions.n)
     values = []
-    for action in range(problem.num_actions):
+    for action in range(problem.actions.n):
         after, _, terminated = problem.step(state, action, np.random.default_rng(0))
         future = 0.0 if terminated else brute_force(problem, after, discount, depth - 1).max()
         values.append(problem.mean_reward(state, action) + discount * future)
@@ -43,7 +43,7 @@ def test_values_against_brute_force(problem):
             brute_force(problem, state, 0.2, 7),
             atol=1.01 * 0.2**7 / 0.8 * largest,
         )
-        state, _, _ = problem.step(state, 1 % problem.num_actions, rng)
+        state, _, _ = problem.step(state, 1 % problem.actions.n, rng)
 
 
 @pytest.mark.parametrize("shift", [0.0, 100.0, -100.0])
@@ -81,7 +81,7 @@ def test_the_three_forms_step_alike(problem):
     rng = np.random.default_rng(5)
     streams = [np.random.default_rng(9) for _ in range(3)]
     for _ in range(200):
-        action = int(rng.integers(problem.num_actions))
+        action = int(rng.integers(problem.actions.n))
         a = problem.step(state, action, streams[0])
         b = array.step(row, action, streams[1])
         c = compiled.step(vector, action, streams[2])
@@ -101,7 +101,7 @@ def test_the_three_forms_step_alike(problem):
 @every_problem
 def test_noise_has_mean_zero_and_the_given_width(problem):
     rng = np.random.default_rng(0)
-    action = problem.num_actions - 1
+    action = problem.actions.n - 1
     draws = np.array([problem.step(problem.initial_state, action, rng)[1] for _ in range(4_000)])
     error = draws - problem.mean_reward(problem.initial_state, action)
     width = problem.noise

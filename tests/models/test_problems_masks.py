@@ -77,12 +77,12 @@ def test_the_three_forms_step_alike(problem):
     for _ in range(500):
         legal = list(problem.legal(state))
         if problem.penalty is None:
-            assert legal_numbers(array.legal(row[None])[0], problem.num_actions) == legal
-            mask = np.ones(problem.num_actions, np.uint8)
+            assert legal_numbers(array.legal(row[None])[0], problem.actions.n) == legal
+            mask = np.ones(problem.actions.n, np.uint8)
             compiled.legal(vector, compiled.params, mask)
-            assert legal_numbers(mask != 0, problem.num_actions) == legal
+            assert legal_numbers(mask != 0, problem.actions.n) == legal
         else:
-            assert legal == list(range(problem.num_actions))
+            assert legal == list(range(problem.actions.n))
             assert array.legal is compiled.legal is None
         action = int(rng.choice(legal))
         a = problem.step(state, action, RNG)
@@ -105,7 +105,7 @@ def test_illegal_actions_are_refused(problem):
     state, illegal = problem.initial_state, []
     while not illegal:
         state = problem.step(state, problem.legal(state)[0], RNG).state
-        illegal = sorted(set(range(problem.num_actions)) - set(problem.legal(state)))
+        illegal = sorted(set(range(problem.actions.n)) - set(problem.legal(state)))
     row = np.array(as_numbers(problem, state))
     with pytest.raises(pp.InvalidArgument, match=f"(city|job) {illegal[0]} .* already"):
         problem.step(state, illegal[0], RNG)
@@ -123,7 +123,7 @@ def test_a_penalty_changes_nothing_else(problem):
     unmasked = twin.makespan if hasattr(twin, "makespan") else twin.tour_length
     tried = []
     for action in actions:
-        for illegal in set(range(problem.num_actions)) - set(twin.legal(state)):
+        for illegal in set(range(problem.actions.n)) - set(twin.legal(state)):
             after, reward, terminated = problem.step(state, illegal, RNG)
             assert (after, reward, terminated) == (state, -problem.penalty, False)
             tried.append(illegal)
@@ -142,8 +142,8 @@ def test_a_penalty_changes_nothing_else(problem):
 def from_here(problem, state, discount, depth):
     """max over all sequences of this length, and what is lost by cutting them is small."""
     if depth == 0:
-        return np.zeros(problem.num_actions)
-    values = np.full(problem.num_actions, -np.inf)
+        return np.zeros(problem.actions.n)
+    values = np.full(problem.actions.n, -np.inf)
     for action in problem.legal(state):
         after, reward, terminated = problem.step(state, action, RNG)
         future = 0.0 if terminated else from_here(problem, after, discount, depth - 1).max()
@@ -159,7 +159,7 @@ def test_values_against_all_sequences(problem, discount):
     while not terminated:
         expected = from_here(problem, state, discount, 10)
         np.testing.assert_allclose(problem.action_values(state, discount), expected)
-        assert np.isneginf(expected).any() == (len(problem.legal(state)) < problem.num_actions)
+        assert np.isneginf(expected).any() == (len(problem.legal(state)) < problem.actions.n)
         row = np.array(as_numbers(problem, state))
         np.testing.assert_allclose(problem.action_values(row, discount), expected)
         action = int(rng.choice(problem.legal(state)))

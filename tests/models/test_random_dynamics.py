@@ -20,7 +20,7 @@ def test_ends_by_chance_leave_the_books_in_order(name):
         planner = PLANNERS[name](0.95)
         plan = planner.plan(model, budget=400, seed=seed, access="reset")
         assert plan.calls <= 400
-        assert 0 <= plan.action < problem.num_actions
+        assert 0 <= plan.action < problem.actions.n
         tree = plan.tree
         for node in range(1, tree.num_nodes):
             parent = int(tree.parent[node])

@@ -51,7 +51,7 @@ def test_restored_states_go_on_identically(name):
     unlike = getattr(keeper, "sticky", 0) or name == "ALE/Tetris-v5"
     restored = 0
     for number in range(TRAJECTORIES):
-        actions = [model.actions[i] for i in rng.integers(model.num_actions, size=LENGTH)]
+        actions = [model.env_actions[i] for i in rng.integers(model.actions.n, size=LENGTH)]
         seeds = rng.integers(2**32, size=LENGTH).tolist()
         keeper.reset(number)
         snapshots, seen = [], []
@@ -119,7 +119,7 @@ def test_states_travel_between_environments(name):
     rng = np.random.default_rng(0)
     state = model.initial_state
     for _ in range(5):
-        action, seed = int(rng.integers(model.num_actions)), int(rng.integers(1000))
+        action, seed = model.actions.draw(rng), int(rng.integers(1000))
         sent = cloudpickle.loads(cloudpickle.dumps(state))
         after, reward, ended = model.step(state, action, np.random.default_rng(seed))
         _, twin_reward, twin_ended = twin.step(sent, action, np.random.default_rng(seed))

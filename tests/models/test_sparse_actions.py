@@ -63,7 +63,7 @@ def test_what_cannot_be_listed(space, options, match):
 
 def test_a_model_with_sparse_actions():
     model = pp.GymnasiumModel("HalfCheetah-v5", actions="sparse")
-    assert model.num_actions == 25
+    assert model.actions.n == 25
     assert model.action_names[1] == "(-1, 0, 0, 0, 0, 0)"
     assert pp.plan(model, budget=60, discount=0.9, seed=0).calls == 60
     with pytest.raises(pp.InvalidArgument, match=r"15625 actions.*actions='sparse'"):

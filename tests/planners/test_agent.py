@@ -98,7 +98,7 @@ def test_the_callers_environment_is_not_moved():
     twin.reset(seed=3)
     agent = pp.Agent(pp.GymnasiumModel(env), budget=200, discount=0.9, seed=0)
     for _ in range(15):
-        action = agent.model.actions[agent.act().action]
+        action = agent.model.env_actions[agent.act().action]
         seen, reward, terminated, _, _ = env.step(action)
         expected, _, _, _, _ = twin.step(action)
         agent.observe(reward)
@@ -143,7 +143,7 @@ def slow(seconds, num_actions):
         return (state * 31 + action) % 997, float(action % 7 == 3), False
 
     made = []
-    return pp.FunctionModel(step, num_actions=num_actions, initial_state=1), made
+    return pp.FunctionModel(step, actions=num_actions, initial_state=1), made
 
 
 def test_a_request_for_all_actions_keeps_to_the_deadline():

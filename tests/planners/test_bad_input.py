@@ -208,16 +208,16 @@ def test_planner_options(options):
 
 @pytest.mark.parametrize("number", [0, -1, 2.0, "two", True])
 def test_number_of_actions(number):
-    with pytest.raises(pp.InvalidArgument, match="num_actions must be"):
+    with pytest.raises(pp.InvalidArgument, match="actions must"):
         pp.FunctionModel(lambda s, a, r: (s, 0.0, False), number, 0)
-    with pytest.raises(pp.InvalidArgument, match="num_actions must be"):
+    with pytest.raises(pp.InvalidArgument, match="actions must"):
         pp.ArrayModel(lambda s, a, r: (s, a, False), number, 0.0)
-    with pytest.raises(pp.InvalidArgument, match="num_actions must be"):
+    with pytest.raises(pp.InvalidArgument, match="actions must"):
         pp.schedules.platypoos(100, number, 0.9)
 
 
 def test_model_arguments():
-    with pytest.raises(pp.InvalidArgument, match="function must be callable"):
+    with pytest.raises(pp.InvalidArgument, match="step must be callable"):
         pp.FunctionModel("step", 2, 0)  # type: ignore[arg-type]
     with pytest.raises(pp.InvalidArgument, match="function must be callable"):
         pp.ArrayModel("step", 2, 0.0)  # type: ignore[arg-type]

@@ -55,14 +55,14 @@ def test_olop_plays_the_sequences_of_the_textbook(access):
         width = float(np.random.default_rng(seed).choice([0.0, 0.1, 1.0]))
         planner = pp.OLOP(gamma, reward_max=1.2, noise=width)
         plan = planner.plan(model, budget=budget, seed=seed, access=access)
-        episodes, length = episodes_and_length(budget, model.num_actions, gamma)
+        episodes, length = episodes_and_length(budget, model.actions.n, gamma)
         for actions, rewards, ended in model.episodes:
             alone += textbook.olop_allows(record, actions, length, episodes, width, 1.2)
             played += 1
             record.add(actions, rewards, ended)
             assert len(actions) == length or actions in record.ends
         assert len(model.episodes) >= episodes
-        plays = [len(record.samples[(a,)]) for a in range(model.num_actions)]
+        plays = [len(record.samples[(a,)]) for a in range(model.actions.n)]
         assert plays[plan.action] == max(plays)
     assert alone > played / 4, (alone, played)  # most choices are not mere ties
 
@@ -76,7 +76,7 @@ def test_kl_olop_plays_the_sequences_of_the_textbook():
         low, high = [(-0.2, 1.2), (0.0, 0.7), (-5.0, 5.0)][seed % 3]
         planner = pp.KLOLOP(gamma, reward_min=low, reward_max=high, guaranteed=guaranteed)
         plan = planner.plan(model, budget=budget, seed=seed)
-        episodes, length = episodes_and_length(budget, model.num_actions, gamma)
+        episodes, length = episodes_and_length(budget, model.actions.n, gamma)
         threshold = math.log(episodes)
         if guaranteed and episodes > 2:
             threshold = 2 * math.log(episodes) + 2 * math.log(math.log(episodes))
@@ -84,7 +84,7 @@ def test_kl_olop_plays_the_sequences_of_the_textbook():
             alone += textbook.kl_olop_allows(record, actions, length, threshold, low, high)
             played += 1
             record.add(actions, rewards, ended)
-        plays = [len(record.samples[(a,)]) for a in range(model.num_actions)]
+        plays = [len(record.samples[(a,)]) for a in range(model.actions.n)]
         assert plays[plan.action] == max(plays)
     assert alone > played / 4, (alone, played)
 
@@ -95,13 +95,13 @@ def test_hoo_plays_the_sequences_of_the_textbook():
         model, record, gamma, budget = random_case(seed)
         planner = pp.HOO(gamma, reward_max=0.3)
         plan = planner.plan(model, budget=budget, seed=seed)
-        episodes, length = episodes_and_length(budget, model.num_actions, gamma)
+        episodes, length = episodes_and_length(budget, model.actions.n, gamma)
         book = textbook.HOOBook(record, length, episodes, 0.3 / (1 - gamma))
         for actions, rewards, ended in model.episodes:
             alone += book.allows(actions, discounted(rewards, gamma))
             played += 1
             record.add(actions, rewards, ended)
-        plays = [len(record.samples[(a,)]) for a in range(model.num_actions)]
+        plays = [len(record.samples[(a,)]) for a in range(model.actions.n)]
         assert plays[plan.action] == max(plays)
     assert alone > played / 4, (alone, played)
 
@@ -116,7 +116,7 @@ def test_uct_has_the_statistics_of_a_dictionary(kind, access):
         plan = kind(gamma, scale=scale, horizon=4).plan(
             model, budget=budget, seed=seed, access=access
         )
-        horizon = min(4, budget // model.num_actions)
+        horizon = min(4, budget // model.actions.n)
 
         def bonus(visits, tries, scale=scale):
             if kind is pp.UCT:
@@ -144,7 +144,7 @@ def test_brue_switches_and_updates_as_in_the_textbook():
     for seed in range(CASES):
         model, record, gamma, budget = random_case(seed, most_calls=300)
         plan = pp.BRUE(gamma, horizon=4).plan(model, budget=budget, seed=seed)
-        book = textbook.BRUEBook(record, min(4, math.isqrt(budget // model.num_actions)))
+        book = textbook.BRUEBook(record, min(4, math.isqrt(budget // model.actions.n)))
         for number, (actions, rewards, ended) in enumerate(model.episodes, 1):
             book.allows(number, actions, rewards)
             record.add(actions, rewards, ended)
@@ -152,7 +152,7 @@ def test_brue_switches_and_updates_as_in_the_textbook():
         for i in range(1, tree.num_nodes):
             returns = book.q[tree.actions(i)]
             assert tree.value[i] == pytest.approx(np.mean(returns) if returns else 0.0, abs=1e-12)
-        best = max(np.mean(book.q[(a,)]) for a in range(model.num_actions) if book.q[(a,)])
+        best = max(np.mean(book.q[(a,)]) for a in range(model.actions.n) if book.q[(a,)])
         assert plan.value == pytest.approx(best)
 
 

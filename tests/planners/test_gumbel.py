@@ -43,7 +43,7 @@ class Textbook:
         self.model, self.gumbel, self.scale = model, gumbel, planner.gumbel_scale
         self.gamma, self.budget, self.horizon = planner.discount, budget, horizon
         self.valued = isinstance(model, Valued)
-        self.left = sorted(range(model.num_actions), key=lambda a: -gumbel[a])
+        self.left = sorted(range(model.actions.n), key=lambda a: -gumbel[a])
         self.left = self.left[: planner.max_considered]
         self.phases, self.phase, self.calls = max(1, math.ceil(math.log2(len(self.left)))), 1, 0
         self.returns = defaultdict(list)  # of a node: (sum of rewards, steps not seen)
@@ -67,7 +67,7 @@ class Textbook:
 
     def scaled(self, node):
         """N(a) and σ(completed q) of all actions."""
-        children = {a: (*node, a) for a in range(self.model.num_actions)}
+        children = {a: (*node, a) for a in range(self.model.actions.n)}
         visits = {a: len(self.returns[child]) for a, child in children.items()}
         tried = [self.q(child) for child in children.values() if self.returns[child]]
         total = sum(visits.values())

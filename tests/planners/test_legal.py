@@ -203,7 +203,7 @@ def test_bad_batches_and_kernels_are_named():
         pp.plan(flat, budget=100, discount=0.9, seed=0)
 
 
-def test_num_actions_that_is_a_function_points_to_legal():
+def test_actions_that_are_a_function_point_to_legal():
     with pytest.raises(pp.InvalidArgument, match="pass legal="):
         pp.FunctionModel(walk, lambda state: 2, ())
 

@@ -15,7 +15,7 @@ class Chancy:
 
     def __init__(self, seed, num_states=4, num_actions=2):
         rng = np.random.default_rng(seed)
-        self.num_actions, self.initial_state, self.max_successors = num_actions, 0, 3
+        self.actions, self.initial_state, self.max_successors = pp.Discrete(num_actions), 0, 3
         shape = (num_states, num_actions, num_states)
         self.p = np.zeros(shape)
         for state, action in np.ndindex(shape[:2]):
@@ -77,7 +77,7 @@ def test_leaves_are_expanded_in_the_order_of_brute_force():
             return found
 
         tree = SimpleNamespace(
-            num_actions=2, initial_state=(0,), step=None, successors=successors, max_successors=3
+            actions=2, initial_state=(0,), step=None, successors=successors, max_successors=3
         )
         pp.OPMDP(gamma, reward_max=1.0).plan(tree, budget=150, seed=seed)
         assert len(order) > 10

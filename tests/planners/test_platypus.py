@@ -31,7 +31,7 @@ def thought_for(model, budget, seed=0, discount=GAMMA):
         model=model,
         state=model.initial_state,
         budget=budget,
-        num_actions=model.num_actions,
+        num_actions=model.actions.n,
         access=pp.Access.RESTORE,
         rng=np.random.default_rng(seed),
     )
@@ -112,7 +112,7 @@ def test_noise_that_shows_late_is_found():
 
     right = 0
     for seed in range(20):
-        model = pp.FunctionModel(step, num_actions=2, initial_state=0)
+        model = pp.FunctionModel(step, actions=2, initial_state=0)
         ongoing = thought_for(model, 4_000, seed, 0.5)
         assert ongoing.search.at[0].squares > 0
         right += ongoing.decide().action == 0
@@ -141,7 +141,7 @@ def test_a_sequence_that_meets_itself_shares_its_samples(states):
     def step(state, action, rng):
         return (state + 1 if state + 1 < states else 1), float(state), False
 
-    model = pp.FunctionModel(step, num_actions=1, initial_state=0)
+    model = pp.FunctionModel(step, actions=1, initial_state=0)
     ongoing = thought_for(model, 100)
     tree = ongoing.search.tree
     assert tree.num_nodes == 1 + states
@@ -203,7 +203,7 @@ def test_affine_rewards_give_the_same_episode(seed, exponent, shift, noise):
             mean = reward[state, action] + drawn
             return int(successor[state, action]), float(alpha * mean + beta), False
 
-        model = pp.FunctionModel(step, num_actions=2, initial_state=0)
+        model = pp.FunctionModel(step, actions=2, initial_state=0)
         return pp.control(model, platypus(0.75), budget=100, steps=4, seed=seed)
 
     scale = 2.0 ** round(exponent * np.log2(10))
@@ -223,12 +223,12 @@ def test_keys():
     def step(state, action, rng):
         return [(state[0] + action + 1) % 5], float(state[0] == 3) + 0.1 * action, False
 
-    model = pp.FunctionModel(step, num_actions=2, initial_state=[0])
+    model = pp.FunctionModel(step, actions=2, initial_state=[0])
     plan = platypus(0.9).plan(model, budget=200, seed=0)  # a tree: lists cannot be told apart
     assert not plan.enough
 
     class Keyed:
-        num_actions, initial_state = 2, [0]
+        actions, initial_state = 2, [0]
 
         def step(self, state, action, rng):
             return step(state, action, rng)
@@ -249,7 +249,7 @@ def test_a_key_that_fails_says_what_to_do():
     def step(state, action, rng):
         return [state, action], 0.0, False
 
-    model = pp.FunctionModel(step, num_actions=2, initial_state=0)
+    model = pp.FunctionModel(step, actions=2, initial_state=0)
     with pytest.raises(pp.InvalidArgument, match="key"):
         platypus().plan(model, budget=20, seed=0)
 
@@ -297,7 +297,7 @@ def test_ctrl_c(after):
             raise KeyboardInterrupt
         return chain.step(state, action, rng)
 
-    model = pp.FunctionModel(step, num_actions=2, initial_state=(0, 0))
+    model = pp.FunctionModel(step, actions=2, initial_state=(0, 0))
     if after == 1:  # nothing is known yet
         with pytest.raises(KeyboardInterrupt):
             platypus().plan(model, budget=None, deadline=60, seed=0)

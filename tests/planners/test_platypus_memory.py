@@ -110,7 +110,7 @@ def test_a_changed_reward_drops_the_memory():
         noise = float(rng.normal())
         return (state + action) % 6, float(state == 3) + bonus * action + noise, False
 
-    model = pp.FunctionModel(step, num_actions=2, initial_state=0)
+    model = pp.FunctionModel(step, actions=2, initial_state=0)
     planner, memory = platypus(memory=10**8), Memory(10**8)
     rng = np.random.default_rng(1)
     state = 0
@@ -136,7 +136,7 @@ def test_a_changed_model_without_noise_is_noticed_by_one_call():
         calls += 1
         return (state + action) % 6, price * (state == 3) + 0.1 * action, False
 
-    model = pp.FunctionModel(step, num_actions=2, initial_state=3)
+    model = pp.FunctionModel(step, actions=2, initial_state=3)
     planner, memory = platypus(memory=10**8), Memory(10**8)
     for t in range(5):
         calls, price = 0, 1.0 if t < 3 else 2.0
@@ -212,7 +212,7 @@ def test_noise_that_differs_from_action_to_action_drops_nothing(seed):
             return state, 0.1, False
         return (state + 1) % 20, float(state == 5) + 0.05 * float(rng.normal()), False
 
-    model = pp.FunctionModel(step, num_actions=2, initial_state=0)
+    model = pp.FunctionModel(step, actions=2, initial_state=0)
     planner, memory = platypus(memory=10**8), Memory(10**8)
     rng, state = np.random.default_rng(seed), 0
     for t in range(60):
@@ -227,7 +227,7 @@ def test_rare_rewards_drop_nothing():
     def step(state, action, rng):
         return (state + action) % 6, float(rng.random() < 0.03), False
 
-    model = pp.FunctionModel(step, num_actions=2, initial_state=0)
+    model = pp.FunctionModel(step, actions=2, initial_state=0)
     planner, memory = platypus(memory=10**8), Memory(10**8)
     rng, state = np.random.default_rng(0), 0
     for _ in range(100):

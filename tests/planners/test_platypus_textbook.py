@@ -25,7 +25,7 @@ class Recorded:
 
     def __init__(self, problem, noise=0.0, coarse=False):
         self.problem, self.noise, self.coarse = problem, noise, coarse
-        self.num_actions, self.initial_state = problem.num_actions, problem.initial_state
+        self.actions, self.initial_state = problem.actions, problem.initial_state
         self.calls = []
         self.visits = defaultdict(int)
 
@@ -48,7 +48,7 @@ class RandomTree:
     """Every sequence of actions has its own reward; states are the sequences themselves."""
 
     def __init__(self, seed, num_actions, ends):
-        self.seed, self.num_actions, self.ends = seed, num_actions, ends
+        self.seed, self.actions, self.ends = seed, pp.Discrete(num_actions), ends
         self.initial_state = ()
 
     def step(self, state, action, rng):
@@ -85,8 +85,8 @@ def test_same_calls_in_the_same_order(chunk):
         make, how = random_case(seed)
         model, copy = make(), make()
         plan = pp.Platypus(how["discount"]).plan(model, budget=how["budget"], seed=seed)
-        book = platypus_textbook.plan(copy.step, copy.initial_state, copy.num_actions, **how)
-        case = f"{seed=} {type(model.problem).__name__} {model.num_actions=} {model.noise=} {how}"
+        book = platypus_textbook.plan(copy.step, copy.initial_state, copy.actions.n, **how)
+        case = f"{seed=} {type(model.problem).__name__} {model.actions.n=} {model.noise=} {how}"
         same = takewhile(
             lambda pair: pair[0] == pair[1], zip(model.calls, copy.calls, strict=False)
         )
@@ -105,7 +105,7 @@ def published_exploration(problem, discount, h_max):
         opened += best
         children = {}
         for node in best:
-            for action in range(problem.num_actions):
+            for action in range(problem.actions.n):
                 child, reward, ended = problem.step(node, action, None)
                 if not ended:
                     children[child] = layer[node] + discount**h * reward

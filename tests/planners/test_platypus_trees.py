@@ -71,7 +71,7 @@ def test_where_all_is_the_same_no_action_is_better(reward):
     def step(state, action, rng):
         return (*state, action), reward, False
 
-    model = pp.FunctionModel(step, num_actions=3, initial_state=())
+    model = pp.FunctionModel(step, actions=3, initial_state=())
     for budget in (6, 50, 300):
         plan = pp.Platypus(GAMMA).plan(model, budget=budget, seed=0)
         seen = reward * (1 - GAMMA**plan.depth) / (1 - GAMMA)
@@ -85,7 +85,7 @@ def test_a_known_loop_does_not_hide_the_unknown():
     def step(state, action, rng):
         return (state, 0.5, False) if action == 0 else (state + 1, 1.0, False)
 
-    model = pp.FunctionModel(step, num_actions=2, initial_state=0)
+    model = pp.FunctionModel(step, actions=2, initial_state=0)
     for budget in (8, 20, 100):
         plan = pp.Platypus(GAMMA).plan(model, budget=budget, seed=0)
         assert plan.actions == (1,) * plan.depth
@@ -100,7 +100,7 @@ def test_a_first_reward_is_no_promise(better):
         pay = 1.0 if not state else 0.05 * (state[0] == better)
         return (*state, action), pay, False
 
-    model = pp.FunctionModel(step, num_actions=2, initial_state=())
+    model = pp.FunctionModel(step, actions=2, initial_state=())
     for seed in range(40):
         plan = pp.Platypus(GAMMA).plan(model, budget=100, seed=seed)
         assert (plan.action, plan.calls) == (better, 100), f"{seed=}"

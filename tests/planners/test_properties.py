@@ -38,7 +38,7 @@ class Affine:
 
     def __init__(self, model, scale, shift):
         self.model, self.scale, self.shift = model, scale, shift
-        self.num_actions, self.initial_state = model.num_actions, model.initial_state
+        self.actions, self.initial_state = model.actions, model.initial_state
 
     def step(self, state, action, rng):
         state, reward, terminated = self.model.step(state, action, rng)
@@ -50,7 +50,7 @@ class Permuted:
 
     def __init__(self, model, order):
         self.model, self.order = model, order
-        self.num_actions, self.initial_state = model.num_actions, model.initial_state
+        self.actions, self.initial_state = model.actions, model.initial_state
 
     def step(self, state, action, rng):
         return self.model.step(state, self.order[action], rng)

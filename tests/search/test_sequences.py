@@ -66,7 +66,7 @@ def test_no_known_step_is_played_and_the_best_whole_sequence_wins(kind):
             best = max(values.values())
             assert plan.value == pytest.approx(best, abs=1e-12)
             assert values[plan.actions] == pytest.approx(best, abs=1e-12)
-            for action in range(model.num_actions):
+            for action in range(model.actions.n):
                 starts = [v for node, v in values.items() if node[0] == action]
                 expected = max(starts, default=np.nan)
                 assert plan.action_values[action] == pytest.approx(expected, nan_ok=True)
@@ -174,7 +174,7 @@ class TextbookCEM:
         return value
 
     def search(self, budget):
-        num_actions = self.model.num_actions
+        num_actions = self.model.actions.n
         weights = [[1 / num_actions] * num_actions for _ in range(self.length)]
         best, best_value, idle = None, -np.inf, 0
         while self.calls < budget and idle < 200:
@@ -211,7 +211,7 @@ def test_cem_draws_the_sequences_of_the_textbook(monkeypatch):
         plan = pp.CEM(gamma, length=length, population=6, elites=2).plan(
             model, budget=budget, seed=seed
         )
-        book = TextbookCEM(RandomTree(seed, model.num_actions, 0.0), gamma, length, 6, 2, 12_345)
+        book = TextbookCEM(RandomTree(seed, model.actions.n, 0.0), gamma, length, 6, 2, 12_345)
         best, value = book.search(budget)
         assert {node for node, _, _ in model.calls} == set(book.known)
         if best is not None:

@@ -22,7 +22,7 @@ def test_the_scale_is_the_range_of_the_returns_so_far(kind, access):
     for seed in range(CASES):
         model, record, gamma, budget = random_case(seed)
         kind(gamma, horizon=4).plan(model, budget=budget, seed=seed, access=access)
-        horizon = min(4, budget // model.num_actions)
+        horizon = min(4, budget // model.actions.n)
         for actions, rewards, ended in model.episodes:
             returns = [discounted(earlier, gamma) for _, earlier in record.episodes]
             scale = max(returns) - min(returns) if returns else 0.0

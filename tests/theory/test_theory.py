@@ -33,7 +33,7 @@ def brute_force(problem, gamma, depth, floor):
             (after, u + gamma**h * (problem.mean_reward(state, action) - floor), ended)
             for state, u, over in layer
             if not over
-            for action in range(problem.num_actions)
+            for action in range(problem.actions.n)
             for after, _, ended in [problem.step(state, action, rng)]
         ]
     return np.array(found)
@@ -95,7 +95,7 @@ def test_fits_are_in_the_order_of_proposition_2():
                 for part in (0.5, 1.0, 2.0)
             )
             assert half.kappa_u <= once.kappa_v <= twice.kappa_u
-            free = fit_growth(list(once.counts_v), problem.num_actions)
+            free = fit_growth(list(once.counts_v), problem.actions.n)
             moved += once.kappa_v != free.kappa
             # It is a fit still: near that of the counts alone, and C fits it.
             assert once.kappa_v == pytest.approx(free.kappa, rel=0.35)
@@ -126,12 +126,12 @@ def test_counts_are_those_of_brute_force_elsewhere():
                 (h.counts_v, h.kappa_v, h.constant_v),
             ]:
                 assert all(n <= constant * kappa**k * (1 + 1e-9) for k, n in enumerate(counts))
-                assert 1 <= kappa <= problem.num_actions
+                assert 1 <= kappa <= problem.actions.n
 
 
 def test_other_models_are_explored():
     garnet = pp.problems.Garnet(10, 2, seed=3, num_terminal=1)
-    plain = pp.FunctionModel(garnet.step, num_actions=2, initial_state=0)
+    plain = pp.FunctionModel(garnet.step, actions=2, initial_state=0)
     assert pp.theory.hardness(plain, 0.7, 8) == pp.theory.hardness(garnet, 0.7, 8)
     assert pp.theory.hardness(garnet.compiled(), 0.7, 8) == pp.theory.hardness(garnet, 0.7, 8)
 

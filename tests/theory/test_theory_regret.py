@@ -45,7 +45,7 @@ def test_without_noise_the_regret_never_exceeds_the_bound(problem, kind, access)
     planner, hardness = kind(problem.discount), pp.theory.known_hardness(problem)
     missed = sure = 0
     for budget in (30, 200, 1_000, 5_000):
-        h_max = planner.schedule(budget, problem.num_actions, access).h_max
+        h_max = planner.schedule(budget, problem.actions.n, access).h_max
         if h_max < 1:
             continue
         own = pp.theory.bound(hardness, kind.name, budget, access=access, h_max=h_max)
@@ -105,7 +105,7 @@ def with_secret(problem, secret):
             reward += problem._secret_reward()
         return (t + 1, so_far), reward, False
 
-    return pp.FunctionModel(step, num_actions=problem.num_actions, initial_state=(0, True))
+    return pp.FunctionModel(step, actions=problem.actions.n, initial_state=(0, True))
 
 
 def test_one_run_tells_of_all_secrets():

@@ -14,7 +14,7 @@ from platypoos.checks import check_count, check_number
 from platypoos.choosing import DEFAULT_DISCOUNT
 from platypoos.errors import InvalidArgument
 from platypoos.ledger.streams import Seed, make_generator
-from platypoos.models.base import Access
+from platypoos.models.base import RANDOM, Access, dynamics_of
 from platypoos.models.gymnasium.model import GymnasiumModel
 from platypoos.models.wrappers import WrappedModel
 from platypoos.search.base import initial_state
@@ -83,14 +83,15 @@ def _recommend(
     cost = float(np.median(found.timed))
     each = cost * factor + OWN_WORK
     discount, because = _choose_discount(model)
-    access = Access.RESET if noise.states else probe.access
+    random = noise.states > 0 or dynamics_of(model) == RANDOM
+    access = Access.RESET if random else probe.access
     budget = _round_down(seconds / each, probe.num_actions)
     batches = runs_in_batches(model) and factor == 1
     limits: dict[str, Any] = {"deadline": seconds} if batches else {"budget": budget}
     statements = (
         Statement("a call", _time(cost), f"the median of {len(found.timed)} calls"),
         _about_states(probe, found.met, found.steps),
-        *_about_noise(noise, access, probe.access),
+        *_about_noise(noise, access, probe.access, random=random),
         _about_ends(ends, found.steps),
         _about_rewards(silent=found.silent, constant=found.constant, noisy=noise.rewards > 0),
         Statement("repeat", str(repeat), why),
@@ -177,7 +178,9 @@ def _about_states(probe: Probe, met: int, steps: int) -> Statement:
     return Statement("states", "meet", f"{share}; sequences that meet share their samples")
 
 
-def _about_noise(noise: Noise, access: Access, declared: Access) -> list[Statement]:
+def _about_noise(
+    noise: Noise, access: Access, declared: Access, *, random: bool
+) -> list[Statement]:
     tries = f"{noise.tried} steps taken again"
     alike = noise.tried - noise.states
     said = "yes" if noise.rewards else "none seen" if alike else "unknown"
@@ -187,12 +190,12 @@ def _about_noise(noise: Noise, access: Access, declared: Access) -> list[Stateme
         ),
         Statement(
             "dynamics",
-            "random" if noise.states else "deterministic",
+            "random" if random else "deterministic",
             f"{noise.states} of {tries} led to another state",
         ),
     ]
     why = "any state can be queried again"
-    if noise.states:
+    if random:
         why = "the dynamics are random: plan with walks from the root only"
     elif declared is Access.RESET:
         why = "the model says that its states cannot be restored"

@@ -118,10 +118,10 @@ def _given_actions(model: GymnasiumModel) -> int | str | None:
     space = model.env.action_space
     guesses: list[Any] = [None]
     if getattr(space, "shape", None):
-        guesses += [round(model.num_actions ** (1 / math.prod(space.shape))), SPARSE]
+        guesses += [round(model.actions.n ** (1 / math.prod(space.shape))), SPARSE]
     for guess in guesses:
         try:
-            if same(list_actions(model.env, guess), model.actions):
+            if same(list_actions(model.env, guess), model.env_actions):
                 return guess  # type: ignore[no-any-return]
         except InvalidArgument:
             continue

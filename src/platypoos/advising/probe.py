@@ -11,13 +11,14 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from platypoos.checks import check_num_actions, same
+from platypoos.checks import same
 from platypoos.errors import InvalidArgument
 from platypoos.models.advice import Advisor
-from platypoos.models.base import Access, access_of, said_of_one
+from platypoos.models.base import Access, access_of, actions_of, said_of_one
 from platypoos.models.failures import act
 from platypoos.models.gymnasium.model import GymnasiumModel
 from platypoos.models.keys import key_of
+from platypoos.models.numbered import numbered
 from platypoos.progress import progress_bar
 
 PATIENCE = 1.0
@@ -69,8 +70,9 @@ class Probe:
         self, model: Any, limit: int, rng: np.random.Generator, on_call: Callable[[], None]
     ) -> None:
         self.model, self.limit = model, limit
+        self._view = numbered(model)
         self.choices, self.noise = rng.spawn(2)
-        self.num_actions = check_num_actions(model.num_actions)
+        self.num_actions = actions_of(self._view).n
         self.access: Access = access_of(model)
         self.start = model.initial_state
         self.key = key_of(model, self.start)
@@ -79,7 +81,7 @@ class Probe:
         """The time that each call took."""
         self.interrupted = False
         self._on_call = on_call
-        self._advisor = Advisor(model, self.num_actions)
+        self._advisor = Advisor(self._view)
         self._observation: Any = None
         self._size = 0
         self._look = self._find_look()
@@ -101,7 +103,7 @@ class Probe:
         self.calls += 1
         try:
             begin = time.perf_counter()
-            after, reward, terminated = act(self.model, state, action, self.noise)
+            after, reward, terminated = act(self._view, state, action, self.noise)
             self.seconds.append(time.perf_counter() - begin)
             self._on_call()
         except KeyboardInterrupt as error:

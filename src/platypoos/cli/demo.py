@@ -36,7 +36,7 @@ def run(out: Path) -> None:
     found = plan(problem, planner=PlaTyPOOS(0.95), budget=10_000, seed=0)
     stay, switch = found.action_values
     names = ("stay", "switch")
-    print(f"decision: {names[found.action]}, after {found.calls} calls")
+    print(f"decision: {names[found.action_index]}, after {found.calls} calls")
     print(f"why: the best sequence seen that starts with stay is worth {stay:.0f}, with switch")
     print(f"{switch:.0f}; the search went {found.depth} steps ahead")
     right = int(problem.action_values(problem.initial_state, 0.95).argmax())

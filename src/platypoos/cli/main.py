@@ -223,9 +223,7 @@ def _plan(args: argparse.Namespace) -> None:
         access=args.access,
     )
     optimal = _optimal(problem, found)
-    labels = [
-        names[action] if names else f"action {action}" for action in range(problem.num_actions)
-    ]
+    labels = [names[action] if names else f"action {action}" for action in range(found.space.n)]
     schedule = None
     if args.schedule:
         if not hasattr(planner, "schedule"):
@@ -233,7 +231,7 @@ def _plan(args: argparse.Namespace) -> None:
                 f"{args.planner} has no schedule: what it opens depends on the rewards; pass "
                 "--planner platypoos, or leave out --schedule"
             )
-        schedule = planner.schedule(budget, problem.num_actions, args.access, args.horizon)
+        schedule = planner.schedule(budget, found.space.n, args.access, args.horizon)
     if args.json:
         result = _as_json(args, found, labels, optimal)
         if schedule is not None:
@@ -249,7 +247,7 @@ def _plan(args: argparse.Namespace) -> None:
     print(f"{args.problem}, {args.planner}, {how}")
     print(explain(found, labels))
     if optimal is not None:
-        regret = optimal.max() - optimal[found.action]
+        regret = optimal.max() - optimal[found.action_index]
         print(f"known answer: {labels[int(optimal.argmax())]}; simple regret {regret:.6g}")
     if schedule is not None:
         print()
@@ -268,14 +266,14 @@ def _optimal(problem: Any, found: Plan) -> NDArray[np.float64] | None:
 
 def explain(found: Plan, labels: Sequence[str]) -> str:
     """The decision and why, as a table."""
-    lines = [f"decision: {labels[found.action]} (action {found.action})", ""]
+    lines = [f"decision: {labels[found.action_index]} (action {found.action_index})", ""]
     width = max(len(label) for label in labels)
     lines.append(f"  {'first action':<{max(width, 12)}}  {'value':>14}")
     for action, value in enumerate(found.action_values):
-        mark = "*" if action == found.action else " "
+        mark = "*" if action == found.action_index else " "
         shown = "not evaluated" if math.isnan(value) else f"{value:.6g}"
         lines.append(f"{mark} {labels[action]:<{max(width, 12)}}  {shown:>14}")
-    sequence = " ".join(str(action) for action in found.actions[:16])
+    sequence = " ".join(str(action) for action in found.action_indices[:16])
     more = " …" if len(found.actions) > 16 else ""
     lines += [
         "",
@@ -308,9 +306,9 @@ def _as_json(
         "discount": found.discount,
         "access": args.access,
         "seed": args.seed,
-        "action": found.action,
-        "action_name": labels[found.action],
-        "actions": list(found.actions),
+        "action": found.action_index,
+        "action_name": labels[found.action_index],
+        "actions": list(found.action_indices),
         "value": number(found.value),
         "action_values": [number(value) for value in found.action_values.tolist()],
         "gap": number(found.gap),
@@ -321,7 +319,7 @@ def _as_json(
         "budget": found.budget,
         "reached": found.reached,
         "optimal_values": None if optimal is None else optimal.tolist(),
-        "simple_regret": None if optimal is None else optimal.max() - optimal[found.action],
+        "simple_regret": None if optimal is None else optimal.max() - optimal[found.action_index],
     }
 
 

@@ -200,10 +200,10 @@ class _Progress:
         if self.quiet or not (self.live or (step + 1) % max(1, self.steps // 10) == 0):
             return
         rate = self.calls / (time.perf_counter() - self.start)
-        name = "" if self.names is None else f", {self.names[found.action]}"
+        name = "" if self.names is None else f", {self.names[found.action_index]}"
         each = f" of {self.each} simulator steps" if self.each > 1 else ""
         line = (
-            f"step {step + 1} of {self.steps}  action {found.action}{name}  reward so far "
+            f"step {step + 1} of {self.steps}  action {found.action_index}{name}  reward so far "
             f"{self.total:.6g}  {rate:,.0f} calls/s{each}"
         )
         if self.live:

@@ -74,7 +74,7 @@ def run_cell(cell: Cell, makers: Makers = NO_MAKERS) -> Row:
             row["expected"] = problem.expected_return(episode.actions, cell.discount)
         values = _first_values(problem, cell)
         if values is not None:
-            row["regret"] = float(values.max() - values[episode.actions[0]])
+            row["regret"] = float(values.max() - values[episode.action_indices[0]])
     return row
 
 

@@ -28,7 +28,7 @@ from platypoos.checks import (
     required_fields,
 )
 from platypoos.errors import InvalidArgument
-from platypoos.models.base import Access, access_of, check_access
+from platypoos.models.base import Access, access_of, actions_of, check_access
 from platypoos.models.gymnasium.model import GymnasiumModel
 from platypoos.planners import Planner, available
 
@@ -305,7 +305,7 @@ class Block:
                     f"{problem.title} can only be reset: its dynamics are random; pass access reset"
                 )
             for budget in self.budgets:
-                check_budget(check_budget(budget, 1) // self.frames, model.num_actions)
+                check_budget(check_budget(budget, 1) // self.frames, actions_of(model).n)
 
 
 @dataclass(frozen=True)

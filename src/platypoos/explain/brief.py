@@ -26,12 +26,12 @@ def brief(plan: Plan) -> dict[str, Any]:
         ends = ends_by_action(plan)
         values = plan.action_values
     else:
-        ends = {plan.action: plan.node}
+        ends = {plan.action_index: plan.node}
         values = np.full(plan.num_actions, np.nan) if plan.estimates is None else plan.estimates
-        values[plan.action] = plan.value
-    others = [action for action in ends if action != plan.action]
+        values[plan.action_index] = plan.value
+    others = [action for action in ends if action != plan.action_index]
     others = [action for action in others if not np.isnan(values[action])]
-    kept = [plan.action, *sorted(others, key=lambda action: -values[action])[:1]]
+    kept = [plan.action_index, *sorted(others, key=lambda action: -values[action])[:1]]
     tree, nodes = extract(plan.tree, [ends[action] for action in kept if action in ends])
     small = is_small(plan.state)
     states = {new: plan.states[old] for new, old in enumerate(nodes) if old in plan.states}

@@ -134,13 +134,15 @@ def _finite(value: float) -> float | None:
 
 def _best_and_rival(plan: Plan) -> list[Line]:
     lines = lines_of(plan)
-    others = [line for a, line in lines.items() if a != plan.action and not math.isnan(line.value)]
-    return [lines[plan.action], *sorted(others, key=lambda line: -line.value)[:1]]
+    others = [
+        line for a, line in lines.items() if a != plan.action_index and not math.isnan(line.value)
+    ]
+    return [lines[plan.action_index], *sorted(others, key=lambda line: -line.value)[:1]]
 
 
 def _step(episode: Episode, t: int, plan: Plan | None) -> dict[str, Any]:
     row: dict[str, Any] = {
-        "action": episode.actions[t],
+        "action": episode.action_indices[t],
         "reward": _finite(episode.rewards[t]),
         "calls": episode.step_calls[t],
         "state": show_state(episode.states[t]),

@@ -151,7 +151,7 @@ def explanation_of(plan: Plan, command: str | None = None) -> Explanation:
         command: the command that made it, if it was one.
     """
     lines = lines_of(plan)
-    best = lines[plan.action]
+    best = lines[plan.action_index]
     ranked = sorted(
         (line for line in lines.values() if line is not best and not math.isnan(line.value)),
         key=lambda line: -line.value,
@@ -178,8 +178,8 @@ def explanation_of(plan: Plan, command: str | None = None) -> Explanation:
     parts_at, meets_at = (None, None) if rival is None else meeting(best, rival)
     origin = plan.origin
     return Explanation(
-        action=plan.action,
-        name=plan.action_names[plan.action],
+        action=plan.action_index,
+        name=plan.action_names[plan.action_index],
         summary=_summary(plan, best, rival, verdict),
         choices=choices,
         best=best,

@@ -40,7 +40,7 @@ def episode_figure(episode: Episode) -> Any:
     model = None if episode.origin is None else episode.origin.model
     path = places_of(model, list(episode.states))
     if path is None:
-        right.step(steps, episode.actions, where="mid", color="#b3541e")
+        right.step(steps, episode.action_indices, where="mid", color="#b3541e")
         names = episode.action_names
         if len(names) <= MOST_NAMES:
             right.set_yticks(range(len(names)), names)

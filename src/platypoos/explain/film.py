@@ -70,8 +70,10 @@ def write_film(episode: Episode, path: str | Path, frames_per_second: float) -> 
 def _look_ahead(model: Any, plan: Any) -> list[list[tuple[float, float]]]:
     """The places of the recommended sequence and of its rival, as far as states were kept."""
     lines = lines_of(plan)
-    others = [line for a, line in lines.items() if a != plan.action and not math.isnan(line.value)]
-    shown = [lines[plan.action], *sorted(others, key=lambda line: -line.value)[:1]]
+    others = [
+        line for a, line in lines.items() if a != plan.action_index and not math.isnan(line.value)
+    ]
+    shown = [lines[plan.action_index], *sorted(others, key=lambda line: -line.value)[:1]]
     places = [
         places_of(model, [line.start, *(step.state for step in line.steps)]) for line in shown
     ]

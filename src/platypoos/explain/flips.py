@@ -260,9 +260,9 @@ def bounds(plan: Plan) -> tuple[float, dict[int, float], float, float]:
         action: float(hope[first == action].max()) if (first == action).any() else math.inf
         for action in range(plan.num_actions)
     }
-    ended = ends & (first == plan.action)
+    ended = ends & (first == plan.action_index)
     worst = np.where(ended, sums, sums + min(low, 0.0) * left[depth])
-    worst[(first != plan.action) | ~seen] = -np.inf
+    worst[(first != plan.action_index) | ~seen] = -np.inf
     return float(worst.max()), hopes, high, low
 
 

@@ -28,7 +28,7 @@ class Origin:
         name = getattr(self.model, "name", None)
         if isinstance(name, str) and name:
             return name
-        function = getattr(getattr(self.model, "function", None), "__name__", "step")
+        function = getattr(getattr(self.model, "step", None), "__name__", "step")
         if type(self.model).__name__ == "FunctionModel" and function not in {"step", "<lambda>"}:
             return str(function)
         return self.model_code.split("(", 1)[0].removeprefix("pp.").removeprefix("problems.")
@@ -125,7 +125,7 @@ def barred_in(plan: Plan) -> set[int]:
     if model is None or getattr(model, "is_yours", False):  # to ask could move the environment
         return set()
     try:
-        advisor = Advisor(model, plan.num_actions)
+        advisor = Advisor(model)
         mask = advisor.mask(plan.state) if advisor.masked else np.ones(plan.num_actions, bool)
     except Exception:  # noqa: BLE001  what a page leaves out is no reason for an error
         return set()

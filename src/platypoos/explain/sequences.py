@@ -148,7 +148,7 @@ def ends_by_action(plan: Plan) -> dict[int, int]:
             best = nodes[scores >= scores.max()]
             found[action] = int(best[np.argmax(depth[best])])
     if plan.node != ROOT:
-        found[plan.action] = plan.node
+        found[plan.action_index] = plan.node
     return found
 
 
@@ -187,7 +187,7 @@ def line_to(plan: Plan, node: int, value: float) -> Line:
         state = plan.states.get(at)
         name = names[action]
         steps.append(Step(action, name, reward, pulls, weight, total, ends, source, state))
-    first = steps[0].action if steps else plan.action
+    first = steps[0].action if steps else plan.action_index
     error = None if plan.noise is None else plan.noise.deviation * spread_of(steps)
     name, label = names[first], plan.labels[first]
     return Line(first, name, label, value, error, tuple(steps), plan.state)

@@ -11,6 +11,7 @@ from platypoos.explain.origin import Origin
 from platypoos.explain.sequences import Line, lines_of
 from platypoos.ledger.tree import ROOT, TERMINAL, make_tree, set_node, set_root
 from platypoos.markup import check_version, plain
+from platypoos.spaces import Discrete, Space
 
 if TYPE_CHECKING:
     from platypoos.plan import Plan
@@ -26,8 +27,8 @@ def plan_as_dict(plan: Plan) -> dict[str, Any]:
     return {
         "kind": PLAN,
         "version": VERSION,
-        "action": plan.action,
-        "action_name": plan.action_names[plan.action],
+        "action": plan.action_index,
+        "action_name": plan.action_names[plan.action_index],
         "value": plain(plan.value),
         "gap": plain(plan.gap),
         "gap_interval": plain(plan.gap_interval),
@@ -42,6 +43,7 @@ def plan_as_dict(plan: Plan) -> dict[str, Any]:
         "noise": None if plan.noise is None else plain(list(plan.noise)),
         "state": plain(plan.state),
         "action_names": list(plan.action_names),
+        "payloads": stored_payloads(plan.space),
         "action_values": plain(plan.action_values.tolist()),
         "sequences": [_line_as_dict(line) for line in lines.values()],
         "planner": None if origin is None else origin.planner_name,
@@ -49,6 +51,21 @@ def plan_as_dict(plan: Plan) -> dict[str, Any]:
         "access": None if origin is None else origin.access,
         "seed": origin.seed if origin is not None and isinstance(origin.seed, int) else None,
     }
+
+
+def stored_payloads(space: Space) -> list[Any] | None:
+    """The actions as plain data; None if they are only numbered."""
+    return None if space.is_numbered else [plain(action) for action in space.payloads]
+
+
+def restored_space(payloads: list[Any] | None, number: int) -> Space:
+    """The actions from what was stored: as plain data, or only their numbers."""
+    if payloads is not None:
+        try:
+            return Discrete(payloads)
+        except InvalidArgument:  # as text, two of them are the same
+            pass
+    return Discrete(number)
 
 
 def _line_as_dict(line: Line) -> dict[str, Any]:
@@ -105,14 +122,16 @@ def plan_fields(data: dict[str, Any]) -> dict[str, Any]:
         node = last if line["action"] == data["action"] else node
     tree.size[0] = size
     interval = data["gap_interval"]
+    space = restored_space(data.get("payloads"), len(data["action_values"]))
     return {
-        "action": data["action"],
+        "action": space.payloads[data["action"]],
+        "action_index": data["action"],
+        "space": space,
         "value": _number(data["value"]),
         "calls": data["calls"],
         "budget": data["budget"],
         "discount": data["discount"],
         "state": data["state"],
-        "num_actions": len(data["action_values"]),
         "node": node,
         "tree": tree,
         "reward_floor": _number(data["reward_floor"]),

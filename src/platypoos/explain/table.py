@@ -20,10 +20,9 @@ STATE_WIDTH = 60
 
 def decision(plan: Plan) -> str:
     """The decision in one line."""
-    name = plan.action_names[plan.action]
-    shown = (
-        f"action {plan.action}" if name == str(plan.action) else f"{name} (action {plan.action})"
-    )
+    number = plan.action_index
+    name = plan.action_names[number]
+    shown = f"action {number}" if name == str(number) else f"{name} (action {number})"
     return f"decision: {shown}{lead(plan)}"
 
 
@@ -31,13 +30,13 @@ def values_table(plan: Plan, lines: dict[int, Line]) -> tuple[list[str], list[li
     """The value of each first action, the best first."""
     values = plan.action_values
     order = np.argsort(-np.nan_to_num(values, nan=-np.inf), kind="stable").tolist()
-    order.remove(plan.action)
+    order.remove(plan.action_index)
     runner_up = next((a for a in order if not np.isnan(values[a])), None)
     with_interval = plan.noise is not None and plan.noise.deviation > 0.0
     head = ["first action", "value", *(["95 % interval"] if with_interval else []), ""]
     rows = []
     barred = barred_in(plan)
-    for action in [plan.action, *order][:MOST_ACTIONS]:
+    for action in [plan.action_index, *order][:MOST_ACTIONS]:
         value = values[action]
         unknown = "not allowed" if action in barred else "not evaluated"
         row = [plan.action_names[action], unknown if np.isnan(value) else number(value)]
@@ -46,7 +45,7 @@ def values_table(plan: Plan, lines: dict[int, Line]) -> tuple[list[str], list[li
             text = "" if interval is None else f"{number(interval[0])} to {number(interval[1])}"
             row.append(text)
         second = "runner-up" if not plan.gap < 0.0 else "higher, but not trusted"
-        role = {plan.action: "recommended", runner_up: second}.get(action, "")
+        role = {plan.action_index: "recommended", runner_up: second}.get(action, "")
         rows.append([*row, role])
     return head, rows
 
@@ -82,7 +81,7 @@ def footer(plan: Plan) -> str:
 def table(plan: Plan) -> str:
     """The plan as text."""
     lines = lines_of(plan)
-    best = lines[plan.action]
+    best = lines[plan.action_index]
     head, rows = values_table(plan, lines)
     shown = ["  " + row for row in text_table(head, rows)]
     if plan.num_actions > MOST_ACTIONS:
@@ -107,7 +106,7 @@ def _flush(head: list[str], rows: list[list[str]]) -> list[str]:
 def notebook(plan: Plan) -> str:
     """The plan as HTML."""
     lines = lines_of(plan)
-    best = lines[plan.action]
+    best = lines[plan.action_index]
     parts = [f"<p><b>{escape(decision(plan))}</b></p>", html_table(*values_table(plan, lines), 0)]
     if plan.num_actions > MOST_ACTIONS:
         parts.append(f"<p>… {plan.num_actions - MOST_ACTIONS} other actions</p>")

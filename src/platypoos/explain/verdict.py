@@ -91,12 +91,12 @@ def lead(plan: Plan) -> str:
         between = f"{low} to {high}, 95 %"
     if plan.gap < 0.0:
         others = np.nan_to_num(plan.action_values, nan=-np.inf)
-        others[plan.action] = -np.inf
+        others[plan.action_index] = -np.inf
         other = int(np.argmax(others))
         lines = lines_of(plan)
         value = rounded(float(others[other]), -plan.gap)
         interval = plan.gap_interval
-        text = ". " + higher(lines.get(plan.action), lines.get(other), value, interval)
+        text = ". " + higher(lines.get(plan.action_index), lines.get(other), value, interval)
         between = between.replace(" to ", " and ").replace(", 95 %", " (95 %)")
         return text + (f"; fresh samples put the lead between {between}" if between else "")
     text = f", ahead of the runner-up by {number(plan.gap, 4)}"

@@ -102,7 +102,7 @@ class ArraySimulator(Simulator):
         """The legal actions of all states; an error if there are none in one."""
         said = _asked("legal", self.model.legal, states)
         masks = np.asarray(said)
-        wanted = (len(states), self.model.num_actions)
+        wanted = (len(states), self.model.actions.n)
         if masks.dtype != np.bool_ or masks.shape != wanted:
             raise MaskError(
                 f"legal of an array model given {wanted[0]} states must return booleans of shape "

@@ -102,7 +102,7 @@ class Simulator(Ledger):
         """…and the first node that led to each."""
         self.horizon = horizon
         """The depth at which episodes are over."""
-        self._advisor = Advisor(model, model.num_actions)
+        self._advisor = Advisor(model)
         self.advice = self._make_advice(len(tree.parent))
         advised = self._advisor.masked or self._advisor.guided
         self._seed = draw_seed(rng) if advised else 0

@@ -104,9 +104,9 @@ class CompiledSimulator(Ledger):
         )
         if model.legal is not None or model.value is not None or model.policy is not None:
             masked, valued = model.legal is not None, model.value is not None
-            advice = make_advice(capacity + SPARE, model.num_actions, masked, valued)
+            advice = make_advice(capacity + SPARE, model.actions.n, masked, valued)
             self.machine = self.machine._replace(
-                **advice._asdict(), weights=np.zeros(model.num_actions)
+                **advice._asdict(), weights=np.zeros(model.actions.n)
             )
             self.machine.ledger[0].seed = draw_seed(rng)
 

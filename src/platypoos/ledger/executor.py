@@ -83,7 +83,7 @@ def work(token: str, payload: bytes, states: list[Any], chunk: Chunk) -> list[li
         return [[_portable(failed)]]
     stream = Stream()
     results: list[list[Step]] = []
-    advisor = Advisor(model, model.num_actions)
+    advisor = Advisor(model)
     watch = Watch(model, states[0])
     for word, units in chunk:
         stream.start(word)

@@ -22,7 +22,6 @@ from platypoos.models.failures import (
     located,
     not_deterministic,
 )
-from platypoos.models.function import FunctionModel
 
 
 class FunctionSimulator(Simulator):
@@ -30,8 +29,7 @@ class FunctionSimulator(Simulator):
 
     def __init__(self, *args: Any) -> None:
         super().__init__(*args)
-        model = self.model
-        self._step = model.function if isinstance(model, FunctionModel) else model.step
+        self._step = self.model.step
         self.states = [None] * len(self.tree.parent)
         self.states[ROOT] = self.root_state
 

@@ -7,7 +7,7 @@ of an ``Advice``; planners read the arrays. Without an answer the arrays have no
 from __future__ import annotations
 
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -16,8 +16,9 @@ from numpy.typing import NDArray
 from platypoos.checks import LARGEST_REWARD
 from platypoos.compile import jitable
 from platypoos.errors import MaskError, ModelError
-from platypoos.models.base import said_of_one
+from platypoos.models.base import actions_of, said_of_one
 from platypoos.models.failures import brief, worded
+from platypoos.spaces import Space
 
 UNASKED = 2
 """First entry of a row of ``Advice.legal``: the model was not asked yet."""
@@ -121,8 +122,9 @@ def draw_seed(rng: np.random.Generator) -> int:
 class Advisor:
     """Asks a Python model about single states, and checks what it says."""
 
-    def __init__(self, model: Any, num_actions: int) -> None:
-        self.num_actions = num_actions
+    def __init__(self, model: Any) -> None:
+        self.actions = actions_of(model)
+        self.num_actions = self.actions.n if self.actions.is_finite else 0
         self._legal = said_of_one(model, "legal")
         self._value = said_of_one(model, "value")
         self._policy = said_of_one(model, "policy")
@@ -132,7 +134,7 @@ class Advisor:
 
     def mask(self, state: Any) -> Mask:
         """Which actions are legal in a state; an error if none is."""
-        return checked_mask(_asked("legal", self._legal, state), self.num_actions, state)
+        return checked_mask(_asked("legal", self._legal, state), self.actions, state)
 
     def value(self, state: Any) -> float:
         """What the model says that a state is worth."""
@@ -152,12 +154,27 @@ class Advisor:
     def weights(self, state: Any, mask: Mask | None) -> NDArray[np.float64]:
         """The policy's weights of the legal actions; equal ones if it gives them none."""
         said = _asked("policy", self._policy, state)
-        return checked_weights(said, self.num_actions, mask, state)
+        return checked_weights(said, self.actions, mask, state)
+
+    def check_policy(self, state: Any) -> None:
+        """Ask the policy once; an error if what it says is no action, and no weights."""
+        if self.actions.is_finite:
+            self.weights(state, None)
+            return
+        said = _asked("policy", self._policy, state)
+        if said not in self.actions:
+            raise ModelError(
+                f"the model's policy must return an action of {self.actions}, got {brief(said)} "
+                f"(at state {brief(state)})",
+                state=state,
+            )
 
 
 def _asked(name: str, function: Any, state: Any) -> Any:
     try:
         return function(state)
+    except ModelError:
+        raise  # a view of the model has looked at what it said
     except Exception as error:
         raise ModelError(
             f"the model's {name} raised {worded(error)} (at state {brief(state)}); the original "
@@ -166,8 +183,8 @@ def _asked(name: str, function: Any, state: Any) -> Any:
         ) from error
 
 
-def checked_mask(said: Any, num_actions: int, state: Any) -> Mask:
-    """A mask from what ``legal`` returned: booleans for all actions, or the legal ones' numbers."""
+def checked_mask(said: Any, actions: Space, state: Any) -> Mask:
+    """A mask from what ``legal`` returned: booleans for all actions, or the legal actions."""
     if isinstance(said, set | frozenset | Iterator):
         said = list(said)
     try:
@@ -175,20 +192,27 @@ def checked_mask(said: Any, num_actions: int, state: Any) -> Mask:
     except ValueError:
         given = np.empty(0, object)
     place = f" (at state {brief(state)})"
-    wanted = f"legal must return {num_actions} booleans or the numbers of the legal actions"
-    if given.dtype == np.bool_:
-        if given.shape != (num_actions,):
+    what = "the numbers of the legal actions" if actions.is_numbered else "the legal actions"
+    wanted = f"legal must return {actions.n} booleans or {what}"
+    if given.dtype == np.bool_ and (given.shape == (actions.n,) or actions.is_numbered):
+        if given.shape != (actions.n,):
             raise MaskError(f"{wanted}, got {brief(said)}{place}", state=state)
         mask = given.astype(np.uint8)
     else:
-        if given.ndim != 1 or (given.size and given.dtype.kind not in "iu"):
+        if actions.is_numbered:
+            if given.ndim != 1 or (given.size and given.dtype.kind not in "iu"):
+                raise MaskError(f"{wanted}, got {brief(said)}{place}", state=state)
+            numbers = given.astype(np.int64)
+            outside = bool(((numbers < 0) | (numbers >= actions.n)).any())
+            wanted += f", 0 to {actions.n - 1}"
+        else:
+            found = _find_all(said, actions)
+            numbers = np.array([place for place in found if place is not None], np.int64)
+            outside = None in found
+            wanted += f", of {actions}"
+        if outside:
             raise MaskError(f"{wanted}, got {brief(said)}{place}", state=state)
-        numbers = given.astype(np.int64)
-        mask = np.zeros(num_actions, np.uint8)
-        if ((numbers < 0) | (numbers >= num_actions)).any():
-            raise MaskError(
-                f"{wanted}, 0 to {num_actions - 1}, got {brief(said)}{place}", state=state
-            )
+        mask = np.zeros(actions.n, np.uint8)
         mask[numbers] = 1
         if mask.sum() != len(numbers):
             raise MaskError(
@@ -201,6 +225,13 @@ def checked_mask(said: Any, num_actions: int, state: Any) -> Mask:
     return mask
 
 
+def _find_all(said: Any, actions: Space) -> list[int | None]:
+    """The places of the actions that ``legal`` named; None for what is no action."""
+    if isinstance(said, str) or not isinstance(said, Iterable):
+        return [None]
+    return [actions.index(action) if action in actions else None for action in said]
+
+
 def no_legal_action(state: Any) -> MaskError:
     """The error for a state that is no end and allows nothing."""
     return MaskError(
@@ -211,19 +242,23 @@ def no_legal_action(state: Any) -> MaskError:
 
 
 def checked_weights(
-    said: Any, num_actions: int, mask: Mask | None, state: Any
+    said: Any, actions: Space, mask: Mask | None, state: Any
 ) -> NDArray[np.float64]:
-    """Weights of the legal actions, from what ``policy`` returned."""
-    try:
-        weights = np.array(said, np.float64)
-    except (TypeError, ValueError, OverflowError):
-        weights = np.empty(0)
-    if weights.shape != (num_actions,) or not (np.isfinite(weights) & (weights >= 0)).all():
+    """Weights of the legal actions, from what ``policy`` returned: an action, or weights."""
+    legal = np.ones(actions.n) if mask is None else mask
+    if said in actions:
+        weights = np.zeros(actions.n)
+        weights[actions.index(said)] = 1.0
+    else:
+        try:
+            weights = np.array(said, np.float64)
+        except (TypeError, ValueError, OverflowError):
+            weights = np.empty(0)
+    if weights.shape != (actions.n,) or not (np.isfinite(weights) & (weights >= 0)).all():
         raise ModelError(
-            f"the model's policy must return {num_actions} finite weights of at least 0, got "
-            f"{brief(said)} (at state {brief(state)})",
+            f"the model's policy must return an action of {actions}, or {actions.n} finite weights "
+            f"of at least 0, got {brief(said)} (at state {brief(state)})",
             state=state,
         )
-    legal = np.ones(num_actions) if mask is None else mask
     weights = weights * legal
     return weights if weights.any() else legal.astype(np.float64)

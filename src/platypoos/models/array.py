@@ -3,17 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from platypoos.checks import check_action_names, check_function, check_num_actions
+from platypoos.checks import check_function
 from platypoos.errors import InvalidArgument, TransitionError
-from platypoos.models.base import Access, Transition, check_access
+from platypoos.models.base import (
+    DETERMINISTIC,
+    Access,
+    Transition,
+    check_access,
+    check_dynamics,
+    check_names,
+)
+from platypoos.spaces import as_space
 
-BatchStep = Callable[[NDArray[Any], NDArray[np.int64], np.random.Generator], Any]
+BatchStep = Callable[[NDArray[Any], NDArray[Any], np.random.Generator], Any]
 Batch = tuple[NDArray[Any], NDArray[np.float64], NDArray[np.bool_]]
 
 
@@ -24,40 +33,45 @@ class ArrayModel:
     Args:
         function: takes an array of n states, an array of n actions and a random generator;
             returns n next states, n rewards and n flags (or one flag for all).
-        num_actions: how many actions there are.
+        actions: what there is to choose from; see ``FunctionModel``. If it is a list of actions,
+            ``function`` gets an array of n entries of the list: of numbers if they are numbers,
+            with a row for each if they are arrays of one shape, else of objects.
         initial_state: one state: an array or a scalar, the same shape and type for all states.
-        access: ``Access.RESET`` if only whole trajectories from the root can be simulated.
-        batch_size: the most rows passed to ``function`` at once.
-        problem: the problem this is a form of, if it has one that is solved exactly.
-        legal: ``legal(states)`` returns a boolean for each of n states and each action, an array
-            of shape [n, num_actions]: whether it is allowed there.
-        value: ``value(states)`` returns n numbers: roughly what the states are worth.
+        dynamics: "deterministic" or "random"; see ``FunctionModel``.
         policy: ``policy(states)`` returns n rows of weights of the actions.
+        value: ``value(states)`` returns n numbers: roughly what the states are worth.
+        legal: ``legal(states)`` returns a boolean for each of n states and each action, an array
+            with a row for each state: whether it is allowed there.
         features: ``features(states)`` returns n rows of features, for planners that look for new
             ones; without it they are the entries of a state.
         action_names: a text for each action, to print plans with.
+        access: ``Access.RESET`` if only whole trajectories from the root can be simulated.
+        batch_size: the most rows passed to ``function`` at once.
+        problem: the problem this is a form of, if it has one that is solved exactly.
 
     >>> import numpy as np
     >>> import platypoos as pp
     >>> def step(positions, actions, rng):
     ...     positions = positions + 2 * actions - 1
     ...     return positions, (positions == 3).astype(float), False
-    >>> model = pp.ArrayModel(step, num_actions=2, initial_state=np.int64(0))
+    >>> model = pp.ArrayModel(step, actions=2, initial_state=np.int64(0))
     >>> pp.plan(model, budget=200, discount=0.9, seed=0).actions[:3]
     (1, 1, 1)
     """
 
     function: BatchStep
-    num_actions: int
+    actions: Any
     initial_state: Any
+    _: KW_ONLY
+    dynamics: str = DETERMINISTIC
+    policy: Callable[[NDArray[Any]], Any] | None = None
+    value: Callable[[NDArray[Any]], Any] | None = None
+    legal: Callable[[NDArray[Any]], Any] | None = None
+    features: Callable[[NDArray[Any]], Any] | None = None
+    action_names: Sequence[str] | None = None
     access: Access = Access.RESTORE
     batch_size: int = 8192
     problem: Any = None
-    legal: Callable[[NDArray[Any]], Any] | None = None
-    value: Callable[[NDArray[Any]], Any] | None = None
-    policy: Callable[[NDArray[Any]], Any] | None = None
-    features: Callable[[NDArray[Any]], Any] | None = None
-    action_names: Sequence[str] | None = None
 
     def __post_init__(self) -> None:
         if not callable(self.function):
@@ -67,9 +81,9 @@ class ArrayModel:
             )
         for name in ("legal", "value", "policy", "features"):
             check_function(name, getattr(self, name))
-        object.__setattr__(self, "num_actions", check_num_actions(self.num_actions))
-        names = check_action_names(self.action_names, self.num_actions)
-        object.__setattr__(self, "action_names", names)
+        object.__setattr__(self, "actions", as_space(self.actions))
+        object.__setattr__(self, "action_names", check_names(self.action_names, self.actions))
+        object.__setattr__(self, "dynamics", check_dynamics(self.dynamics))
         object.__setattr__(self, "access", check_access(self.access))
         if not isinstance(self.batch_size, int) or self.batch_size < 1:
             raise InvalidArgument(
@@ -83,7 +97,7 @@ class ArrayModel:
             )
 
     def step_batch(
-        self, states: NDArray[Any], actions: NDArray[np.int64], rng: np.random.Generator
+        self, states: NDArray[Any], actions: NDArray[Any], rng: np.random.Generator
     ) -> Batch:
         """Take one action in each state; the result has been checked for its shape."""
         result = self.function(states, actions, rng)
@@ -124,12 +138,23 @@ class ArrayModel:
             )
         return after, rewards.astype(np.float64), np.broadcast_to(terminated != 0, (n,))
 
-    def step(self, state: Any, action: int, rng: np.random.Generator) -> Transition:
+    def step(self, state: Any, action: Any, rng: np.random.Generator) -> Transition:
         """Take ``action`` in one state: a batch of one."""
         states, rewards, terminated = self.step_batch(
-            np.asarray(state)[None], np.array([action], dtype=np.int64), rng
+            np.asarray(state)[None], self.batch_of([action]), rng
         )
         return Transition(states[0], float(rewards[0]), bool(terminated[0]))
+
+    @cached_property
+    def action_table(self) -> NDArray[Any]:
+        """The actions of a finite space, stacked: what ``function`` gets are rows of it."""
+        return stack_actions(self.actions.payloads)
+
+    def batch_of(self, actions: Sequence[Any]) -> NDArray[Any]:
+        """Some actions as ``function`` gets them."""
+        if self.actions.is_numbered or not self.actions.is_finite:
+            return stack_actions(actions)
+        return self.action_table[[self.actions.index(action) for action in actions]]
 
     def single_legal(self) -> Callable[[Any], Any] | None:
         """``legal`` of one state, if the model has it."""
@@ -146,6 +171,26 @@ class ArrayModel:
     def single_features(self) -> Callable[[Any], Any] | None:
         """``features`` of one state, if the model has it."""
         return _of_one(self.features)
+
+
+def stack_actions(actions: Sequence[Any]) -> NDArray[Any]:
+    """An array with an entry or a row for each action; of objects if they are no numbers.
+
+    >>> stack_actions([0.5, 1]).tolist(), stack_actions(["up", None]).dtype
+    ([0.5, 1.0], dtype('O'))
+    """
+    try:
+        stacked = np.asarray(actions)
+    except ValueError:
+        stacked = np.empty(0, object)
+    if stacked.dtype.kind in "iu":
+        return stacked.astype(np.int64)
+    if stacked.dtype.kind in "bf":
+        return stacked
+    stacked = np.empty(len(actions), object)
+    for place, action in enumerate(actions):
+        stacked[place] = action
+    return stacked
 
 
 def _of_one(function: Callable[[NDArray[Any]], Any] | None) -> Callable[[Any], Any] | None:

@@ -8,7 +8,12 @@ from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 
+from platypoos.checks import check_action_names, missing_from
 from platypoos.errors import InvalidArgument
+from platypoos.spaces import Space, as_space
+
+DETERMINISTIC, RANDOM = "deterministic", "random"
+"""The words for ``dynamics=``."""
 
 
 class Access(enum.Enum):
@@ -33,16 +38,19 @@ class Transition(NamedTuple):
 class Model(Protocol):
     """A simulator: states are values, ``step`` never changes the state it is given.
 
-    The dynamics must be deterministic for ``Access.RESTORE``; rewards may be random, with all
-    their randomness drawn from ``rng``. A model may declare ``access = Access.RESET``.
+    Rewards may be random, with all their randomness drawn from ``rng``.
 
-    A model may say more, by methods that are all optional:
+    A model may say more. All of this is optional:
 
-    - ``legal(state)``: the numbers of the actions that are allowed, or a boolean for each action.
-      Planners never call or recommend another one.
+    - ``dynamics``: "deterministic" if the same step always leads to the same state, which is the
+      default, or "random".
+    - ``access``: ``Access.RESET`` if states cannot be stored and gone on from.
+    - ``legal(state)``: the actions that are allowed, or a boolean for each action. Planners never
+      call or recommend another one.
     - ``key(state)``: states with the same key are the same, for planners that share states.
     - ``value(state)``: roughly what a state is worth. Planners use it where a sequence ends.
-    - ``policy(state)``: a weight for each action. Planners that roll out draw actions by it.
+    - ``policy(state)``: an action, or a weight for each action. Planners that roll out draw
+      actions by it.
     - ``features(state)``: a value for each feature of a state, for planners that look for new ones.
     - ``action_names``: a text for each action, to print plans with.
     - ``steps_per_call``: the simulator's steps that a call takes at most, if it is more than one.
@@ -50,8 +58,12 @@ class Model(Protocol):
     """
 
     @property
-    def num_actions(self) -> int:
-        """Actions are 0, 1, …, num_actions − 1."""
+    def actions(self) -> Any:
+        """What there is to choose from.
+
+        The number of actions n (``step`` gets 0, 1, …, n − 1), a list of actions (``step`` gets
+        one of them), or a space such as ``Box(low, high)``.
+        """
         ...
 
     @property
@@ -59,9 +71,52 @@ class Model(Protocol):
         """Where planning starts unless another state is given."""
         ...
 
-    def step(self, state: Any, action: int, rng: np.random.Generator) -> Transition:
+    def step(self, state: Any, action: Any, rng: np.random.Generator) -> Transition:
         """Take ``action`` in ``state``."""
         ...
+
+
+def actions_of(model: Any) -> Space:
+    """The actions of a model as a space; an error if it has none, or calls them something else.
+
+    >>> from types import SimpleNamespace
+    >>> actions_of(SimpleNamespace(actions=["left", "right"]))
+    Discrete(['left', 'right'])
+    """
+    if not hasattr(model, "actions"):
+        raise InvalidArgument(missing_from(model))
+    return as_space(model.actions)
+
+
+def count_actions(model: Any) -> int:
+    """How many actions a model has."""
+    return actions_of(model).n
+
+
+def check_names(names: Any, actions: Space) -> tuple[str, ...] | None:
+    """A text for each action of a finite space, or None; else an error that names them."""
+    if names is None:
+        return None
+    if not actions.is_finite:
+        raise InvalidArgument(
+            f"action_names are for a list of actions, but the actions are {actions}; leave them out"
+        )
+    return check_action_names(names, actions.n)
+
+
+def check_dynamics(dynamics: object) -> str:
+    """The word "deterministic" or "random", or an error that names what was given."""
+    if dynamics not in (DETERMINISTIC, RANDOM):
+        raise InvalidArgument(
+            f'dynamics must be "deterministic" or "random", got {dynamics!r}; "random" is for '
+            "models whose next state is random, not for random rewards"
+        )
+    return str(dynamics)
+
+
+def dynamics_of(model: Any) -> str:
+    """What a model says of its dynamics; deterministic if it says nothing."""
+    return check_dynamics(getattr(model, "dynamics", DETERMINISTIC))
 
 
 def said_of_one(model: Any, name: str) -> Callable[[Any], Any] | None:

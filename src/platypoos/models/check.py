@@ -10,14 +10,22 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from platypoos.checks import check_num_actions, missing_from, same
+from platypoos.checks import missing_from, same
 from platypoos.errors import DynamicsError, InvalidArgument, ModelError, PlatypoosError
 from platypoos.markup import check_version, html_report, plain, stored_fields
 from platypoos.models.advice import Advisor
 from platypoos.models.array import ArrayModel
-from platypoos.models.base import Access, Transition, access_of, said_of_one
+from platypoos.models.base import (
+    RANDOM,
+    Access,
+    Transition,
+    access_of,
+    actions_of,
+    dynamics_of,
+    said_of_one,
+)
 from platypoos.models.compiled import CompiledModel
-from platypoos.models.failures import act, brief
+from platypoos.models.failures import act, brief, say_action
 from platypoos.models.features import ask_features, entries, not_hashable
 from platypoos.models.hidden import LONGEST, check_goes_on, may_hide_its_state
 from platypoos.models.keys import key_of
@@ -68,7 +76,8 @@ def check_model(model: Any, *, steps: int = 200, seed: int = 0) -> ModelReport:
 
     Checks that ``step`` returns a state, a finite reward and a flag; that it leaves the state it
     is given alone; that all randomness comes from the generator it is given; that the same state
-    and action lead to the same state (unless the model only has RESET access); that an array
+    and action lead to the same state (unless its dynamics are random, or it only has RESET access);
+    that an array
     model treats the rows of a batch independently; and that a compiled kernel writes the whole
     next state, and nothing else. If the model says which actions are legal, that this depends on
     the state only, that none of them raises, and that there is one. If it says what a state is
@@ -125,12 +134,14 @@ class _Checker:
             self.problems.append(missing)
             return
         try:
-            num_actions = check_num_actions(model.num_actions)
-            access = access_of(model)
+            self.space = actions_of(model)
+            access, self.dynamics = access_of(model), dynamics_of(model)
         except PlatypoosError as error:
             self.problems.append(_without_traceback(error))
             return
-        actions = f"{num_actions} action{'s' if num_actions > 1 else ''}"
+        actions = f"actions {self.space}"
+        if self.space.is_finite:
+            actions = f"{self.space.n} action{'s' if self.space.n > 1 else ''}"
         self.passed.append(f"{actions}, access {access.value}")
         self.copy: Callable[[Any], Any] = copy.deepcopy
         self.alike: Callable[[Any, Any], bool] = same
@@ -142,13 +153,13 @@ class _Checker:
         except Exception as error:  # noqa: BLE001  whatever copying the user's state raises
             self.copy = lambda state: state
             self.notes.append(f"states cannot be copied ({error}): not checked for changes")
-        self.advisor = Advisor(model, num_actions)
+        self.advisor = Advisor(model)
         if isinstance(model, CompiledModel):
-            self._kernel(num_actions)
+            self._kernel()
         if not self.problems:
-            self._walk(num_actions, access)
+            self._walk(access)
         if isinstance(model, ArrayModel) and not self.problems:
-            self._batch(num_actions)
+            self._batch()
 
     def _take_snapshots(self) -> None:
         """Compare the snapshots of an environment by their keys; they may share what lives on."""
@@ -160,21 +171,24 @@ class _Checker:
             "restored as they were"
         )
 
-    def _legal_action(self, state: Any, num_actions: int) -> int:
+    def _legal_action(self, state: Any) -> Any:
         """A random action that is legal; a problem if what is legal changes by itself."""
         if not self.advisor.masked:
-            return int(self.rng.integers(num_actions))
+            return self.space.draw(self.rng)
         before = self.copy(state)
         mask, again = self.advisor.mask(state), self.advisor.mask(self.copy(state))
         self._left_alone("legal", before, state)
-        self.barred += int(num_actions - mask.sum())
+        self.barred += int(self.space.n - mask.sum())
         if not same(mask, again):
             self.problems.append(
-                f"the legal actions of a state were {np.flatnonzero(mask).tolist()} and then "
-                f"{np.flatnonzero(again).tolist()}; they must depend on the state only (at state "
+                f"the legal actions of a state were {self._listed(mask)} and then "
+                f"{self._listed(again)}; they must depend on the state only (at state "
                 f"{brief(state)})"
             )
-        return int(self.rng.choice(np.flatnonzero(mask)))
+        return self.space.payloads[int(self.rng.choice(np.flatnonzero(mask)))]
+
+    def _listed(self, mask: Any) -> list[Any]:
+        return [self.space.payloads[number] for number in np.flatnonzero(mask)]
 
     def _knowledge(self, state: Any) -> None:
         """Look at the model's value and policy in a state: an error if they are not numbers."""
@@ -183,7 +197,7 @@ class _Checker:
             self.advisor.value(state)
             self._left_alone("value", before, state)
         if self.advisor.guided:
-            self.advisor.weights(state, None)
+            self.advisor.check_policy(state)
             self._left_alone("policy", before, state)
         if self.features is not None:
             self._look(state)
@@ -221,7 +235,7 @@ class _Checker:
                 f"{name} changed the state it was given from {brief(before)} to {brief(state)}"
             )
 
-    def _walk(self, num_actions: int, access: Access) -> None:
+    def _walk(self, access: Access) -> None:
         model, rng = self.model, self.rng
         restore = access is Access.RESTORE
         state, at_start = self.copy(self.start), True
@@ -229,13 +243,13 @@ class _Checker:
         known: set[Any] = set()
         met = nameless = self.barred = 0
         for _ in range(self.steps):
-            action, seed = self._legal_action(state, num_actions), int(rng.integers(2**32))
+            action, seed = self._legal_action(state), int(rng.integers(2**32))
             if self.problems:
                 return
             before = self.copy(state)
             first = act(model, state, action, np.random.default_rng(seed))
             after, terminated = first.state, first.terminated
-            where = f"(at state {brief(before)}, action {action})"
+            where = f"(at state {brief(before)}, action {say_action(action)})"
             if (restore or at_start) and not self.alike(state, before):
                 self.problems.append(
                     f"step changed the state it was given to {brief(state)}; copy it first {where}"
@@ -258,14 +272,14 @@ class _Checker:
             if self.problems:
                 return
             state, at_start = (self.copy(self.start), True) if terminated else (after, False)
-        self._sum_up(num_actions)
+        self._sum_up()
         if not restore:
             self._goes_on(action)
             return
         self.passed += [
             "states are left as they were",
             "all randomness comes from rng",
-            "dynamics are deterministic",
+            f"dynamics are {self.dynamics}",
         ]
         if key is None or nameless == self.steps:
             self.notes.append(
@@ -280,7 +294,7 @@ class _Checker:
                 )
 
     def _take_again(
-        self, state: Any, action: int, seed: int, first: Transition, where: str
+        self, state: Any, action: Any, seed: int, first: Transition, where: str
     ) -> None:
         """Take a step twice more, with the same random numbers and with others."""
         kept = self.copy(first.state)
@@ -303,8 +317,8 @@ class _Checker:
                 "something outside of the state, such as a counter or a clock, or draws random "
                 f"numbers elsewhere; put it into the state, and draw from rng {where}"
             )
-        elif not self._ends_alike(first, other):
-            remedy = "declare access = Access.RESET"
+        elif self.dynamics != RANDOM and not self._ends_alike(first, other):
+            remedy = 'give the model dynamics="random" with access="reset"'
             if hasattr(self.model, "successors"):
                 remedy += ", or plan with OPMDP, which takes the successors it lists"
             self.problems.append(
@@ -314,18 +328,18 @@ class _Checker:
     def _ends_alike(self, one: Transition, other: Transition) -> bool:
         return self.alike(one.state, other.state) and one.terminated == other.terminated
 
-    def _sum_up(self, num_actions: int) -> None:
+    def _sum_up(self) -> None:
         """What is true of every model that was walked in without a problem."""
         self.passed.append(f"{self.steps} steps: states, finite rewards, flags")
         if self.advisor.masked:
             self.passed.append(
                 "legal actions depend on the state only, and can be taken; "
-                f"{self.barred / self.steps:.3g} of {num_actions} were not legal on average"
+                f"{self.barred / self.steps:.3g} of {self.space.n} were not legal on average"
             )
         if self.shown is not None:
             self.passed.append(f"features depend on the state only; there are {self.shown}")
 
-    def _goes_on(self, action: int) -> None:
+    def _goes_on(self, action: Any) -> None:
         """Note a model that can only be planned with from its first state."""
         if not may_hide_its_state(self.model):
             return
@@ -336,31 +350,31 @@ class _Checker:
             except DynamicsError as error:
                 self.notes.append(str(error))
 
-    def _some_states(self, num_actions: int) -> tuple[list[Any], NDArray[np.int64]]:
+    def _some_states(self) -> tuple[list[Any], list[Any]]:
         model, rng = self.model, self.rng
         states = [np.asarray(model.initial_state)]
         for _ in range(15):
-            after = model.step(states[-1], self._legal_action(states[-1], num_actions), rng)
+            after = model.step(states[-1], self._legal_action(states[-1]), rng)
             states.append(np.asarray(model.initial_state if after.terminated else after.state))
-        return states, np.array([self._legal_action(state, num_actions) for state in states])
+        return states, [self._legal_action(state) for state in states]
 
-    def _batch(self, num_actions: int) -> None:
+    def _batch(self) -> None:
         model, rng = self.model, self.rng
-        states, actions = self._some_states(num_actions)
-        together, _, ended = model.step_batch(np.stack(states), actions, rng)
+        states, actions = self._some_states()
+        together, _, ended = model.step_batch(np.stack(states), model.batch_of(actions), rng)
         for i, state in enumerate(states):
-            alone = model.step(state, int(actions[i]), rng)
+            alone = model.step(state, actions[i], rng)
             if not same(alone.state, together[i]) or alone.terminated != bool(ended[i]):
                 self.problems.append(
                     f"row {i} of a batch led to {together[i]!r}, but alone to {alone.state!r} "
-                    f"(at state {state!r}, action {actions[i]})"
+                    f"(at state {state!r}, action {say_action(actions[i])})"
                 )
                 return
         self.passed.append("rows of a batch are independent")
 
-    def _kernel(self, num_actions: int) -> None:
+    def _kernel(self) -> None:
         model = self.model
-        for state, action in zip(*self._some_states(num_actions), strict=True):
+        for state, action in zip(*self._some_states(), strict=True):
             results = []
             for filling in (0, 1):  # what is not written shows as a difference
                 given = np.array(state)

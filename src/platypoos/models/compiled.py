@@ -4,17 +4,25 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import KW_ONLY, dataclass, field
 from typing import Any
 
 import numpy as np
 from numba.core.dispatcher import Dispatcher
 
-from platypoos.checks import check_action_names, check_function, check_num_actions
+from platypoos.checks import check_function
 from platypoos.compile import interpreted, name_for_cache
 from platypoos.compile.workshop import waits
 from platypoos.errors import InvalidArgument
-from platypoos.models.base import Access, Transition, check_access
+from platypoos.models.base import (
+    DETERMINISTIC,
+    Access,
+    Transition,
+    check_access,
+    check_dynamics,
+    check_names,
+)
+from platypoos.spaces import as_space
 
 _SIGNATURES = {
     "kernel": "kernel(state, action, params, rng, next_state) -> (reward, terminated)",
@@ -55,18 +63,19 @@ class CompiledModel:
         kernel: a function compiled with ``numba.njit``,
             ``kernel(state, action, params, rng, next_state) -> (reward, terminated)``.
             It writes the next state into ``next_state`` and changes nothing else.
-        num_actions: how many actions there are.
+        actions: how many actions there are; the kernel gets their numbers, from 0.
         initial_state: a one-dimensional array; all states have its length and type.
         params: passed to every step: an array, a number, or a tuple of these.
-        access: ``Access.RESET`` if only whole trajectories from the root can be simulated.
-        problem: the problem this is a form of, if it has one that is solved exactly.
+        dynamics: "deterministic" or "random"; see ``FunctionModel``.
+        policy: compiled, ``policy(state, params, weights)``; it writes a weight for each action.
+        value: compiled, ``value(state, params)``: roughly what a state is worth.
         legal: compiled, ``legal(state, params, mask)``; it writes False to ``mask[action]`` where
             an action is not allowed. All entries are True before.
-        value: compiled, ``value(state, params)``: roughly what a state is worth.
-        policy: compiled, ``policy(state, params, weights)``; it writes a weight for each action.
         features: ``features(state)``, compiled or not, returns the features of a state, for
             planners that look for new ones; without it they are the entries of the state.
         action_names: a text for each action, to print plans with.
+        access: ``Access.RESET`` if only whole trajectories from the root can be simulated.
+        problem: the problem this is a form of, if it has one that is solved exactly.
 
     The first plan compiles the loops around the kernel (two or three seconds), and on a new
     machine the planner too (half a minute). Both are kept on disk for later processes, as long as
@@ -78,22 +87,24 @@ class CompiledModel:
     ... def kernel(state, action, params, rng, next_state):
     ...     next_state[0] = state[0] + 2 * action - 1
     ...     return 1.0 if next_state[0] == params else 0.0, False
-    >>> model = pp.CompiledModel(kernel, num_actions=2, initial_state=np.zeros(1), params=3)
+    >>> model = pp.CompiledModel(kernel, actions=2, initial_state=np.zeros(1), params=3)
     >>> pp.plan(model, budget=200, discount=0.9, seed=0).actions[:3]
     (1, 1, 1)
     """
 
     kernel: Any
-    num_actions: int
+    actions: Any
     initial_state: Any
     params: Any = 0.0
-    access: Access = Access.RESTORE
-    problem: Any = None
-    legal: Any = None
-    value: Any = None
+    _: KW_ONLY
+    dynamics: str = DETERMINISTIC
     policy: Any = None
+    value: Any = None
+    legal: Any = None
     features: Callable[[Any], Any] | None = None
     action_names: Sequence[str] | None = None
+    access: Access = Access.RESTORE
+    problem: Any = None
     cacheable: bool = field(init=False, repr=False)
     loops: dict[Access, Any] = field(init=False, repr=False)
 
@@ -110,9 +121,15 @@ class CompiledModel:
             raise InvalidArgument(
                 f"params must be an array, a number or a tuple of these, got {self.params!r}"
             )
-        object.__setattr__(self, "num_actions", check_num_actions(self.num_actions))
-        names = check_action_names(self.action_names, self.num_actions)
-        object.__setattr__(self, "action_names", names)
+        space = as_space(self.actions)
+        if not space.is_numbered:
+            raise InvalidArgument(
+                f"a kernel takes the numbers of actions, but these actions are {space}: pass how "
+                "many there are, actions=3, and their texts as action_names="
+            )
+        object.__setattr__(self, "actions", space)
+        object.__setattr__(self, "action_names", check_names(self.action_names, space))
+        object.__setattr__(self, "dynamics", check_dynamics(self.dynamics))
         object.__setattr__(self, "access", check_access(self.access))
         state = np.ascontiguousarray(self.initial_state)
         if state.ndim != 1 or state.dtype.kind not in "biufc":
@@ -148,7 +165,7 @@ class CompiledModel:
             return None
 
         def legal(state: Any) -> Any:
-            mask = np.ones(self.num_actions, np.uint8)
+            mask = np.ones(self.actions.n, np.uint8)
             self._single(self.legal)(np.array(state, self.initial_state.dtype), self.params, mask)
             return mask != 0
 
@@ -168,7 +185,7 @@ class CompiledModel:
             return None
 
         def policy(state: Any) -> Any:
-            weights = np.zeros(self.num_actions)
+            weights = np.zeros(self.actions.n)
             self._single(self.policy)(
                 np.array(state, self.initial_state.dtype), self.params, weights
             )

@@ -14,7 +14,7 @@ NOTHING = object()
 """What a step that raised has returned."""
 
 
-def act(model: Any, state: Any, action: int, rng: np.random.Generator) -> Transition:
+def act(model: Any, state: Any, action: Any, rng: np.random.Generator) -> Transition:
     """Take one step of a model, and check what comes back."""
     result: Any = NOTHING
     try:
@@ -31,7 +31,7 @@ def act(model: Any, state: Any, action: int, rng: np.random.Generator) -> Transi
         raise explained(error, state, action, result) from error
 
 
-def list_successors(model: Any, state: Any, action: int) -> list[tuple[float, Any, float, bool]]:
+def list_successors(model: Any, state: Any, action: Any) -> list[tuple[float, Any, float, bool]]:
     """What a model's ``successors`` lists, each with whether the episode ends."""
     try:
         entries = list(model.successors(state, action))
@@ -63,7 +63,7 @@ def as_flag(terminated: Any) -> bool:
     )
 
 
-def bad_reward(reward: Any, state: Any, action: int) -> RewardError:
+def bad_reward(reward: Any, state: Any, action: Any) -> RewardError:
     """The error for a reward that is NaN, infinite or too large."""
     return RewardError(
         f"the model returned the reward {reward!r}; rewards must be finite numbers, "
@@ -73,30 +73,31 @@ def bad_reward(reward: Any, state: Any, action: int) -> RewardError:
     )
 
 
-def not_deterministic(state: Any, action: int) -> DynamicsError:
+def not_deterministic(state: Any, action: Any) -> DynamicsError:
     """The error for an episode that ends now and then."""
     return DynamicsError(
         "the episode ended in one try and went on in another, from the same state with the same "
         "action. Either the step changes the state it is given (platypoos.check_model tells), or "
-        "the dynamics are random: then plan with access=Access.RESET, which plans open loop",
+        'the dynamics are random: then give the model dynamics="random" with access="reset", '
+        "which plans open loop",
         state=state,
         action=action,
     )
 
 
-def unlike_before(state: Any, action: int, expected: Any, got: Any) -> DynamicsError:
+def unlike_before(state: Any, action: Any, expected: Any, got: Any) -> DynamicsError:
     """The error for a step that led to one state before and leads to another now."""
     return DynamicsError(
         f"the same step led to {brief(expected)} and then to {brief(got)}. Either the dynamics are "
-        "random: then plan with access=Access.RESET, which plans open loop. Or the step keeps "
-        "something outside of the state it returns: platypoos.check_model tells. If the two "
-        "states are the same for you, give the model key(state)",
+        'random: then give the model dynamics="random" with access="reset", which plans open '
+        "loop. Or the step keeps something outside of the state it returns: platypoos.check_model "
+        "tells. If the two states are the same for you, give the model key(state)",
         state=state,
         action=action,
     )
 
 
-def step_changed_state(before: Any, now: Any, action: int | None) -> DynamicsError:
+def step_changed_state(before: Any, now: Any, action: Any) -> DynamicsError:
     """The error for a step that changed the state it was given."""
     who = "the model's step" if action is not None else "the model's step, legal, value or policy"
     error = DynamicsError(
@@ -108,6 +109,11 @@ def step_changed_state(before: Any, now: Any, action: int | None) -> DynamicsErr
     if action is None:
         error.args = (f"{error.args[0]} (at state {brief(before)}, in one of the last calls)",)
     return error
+
+
+def say_action(action: Any) -> str:
+    """An action in a message: a number as it is, a text in quotes."""
+    return str(action) if isinstance(action, int | np.integer) else brief(action)
 
 
 def brief(value: Any, limit: int = 200) -> str:
@@ -132,7 +138,7 @@ def located(error: ModelError, state: Any = None, action: Any = None) -> ModelEr
     if error.action is None:
         error.state, error.action = state, action
     if error.args and "at state" not in str(error.args[0]):
-        place = f" (at state {brief(error.state)}, action {error.action})"
+        place = f" (at state {brief(error.state)}, action {say_action(error.action)})"
         error.args = (f"{error.args[0]}{place}",)
     return error
 
@@ -141,7 +147,7 @@ def explained(
     error: Exception, state: Any, action: Any, result: Any = NOTHING, where: str = ""
 ) -> ModelError:
     """An error that says where the model failed, and how."""
-    place = where or f"state {brief(state)}, action {action}"
+    place = where or f"state {brief(state)}, action {say_action(action)}"
     if result is NOTHING:
         hint = ""
         if isinstance(error, TypeError) and "positional argument" in worded(error):

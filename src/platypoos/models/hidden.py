@@ -11,9 +11,10 @@ from platypoos.checks import same
 from platypoos.errors import DynamicsError
 from platypoos.models.advice import Advisor
 from platypoos.models.array import ArrayModel
-from platypoos.models.base import Access, Transition, access_of
+from platypoos.models.base import Access, Transition, access_of, actions_of
 from platypoos.models.compiled import CompiledModel
 from platypoos.models.failures import act, brief
+from platypoos.models.numbered import numbered
 
 LONGEST = 50
 """Most steps of a walk. Only walks whose state stays the same take more than one."""
@@ -36,7 +37,8 @@ def check_goes_on(model: Any, state: Any, most: int) -> int:
     longest = min(LONGEST, most // 2)
     if longest < 1:
         return 0
-    advisor = Advisor(model, model.num_actions)
+    model, payloads = numbered(model), actions_of(model).payloads
+    advisor = Advisor(model)
     action = int(np.flatnonzero(advisor.mask(state))[0]) if advisor.masked else 0
     before = _copied(state)
     one = _walk(model, state, action, longest)
@@ -53,7 +55,7 @@ def check_goes_on(model: Any, state: Any, most: int) -> int:
             "can go on from (GymnasiumModel does that for Gymnasium environments). If its results "
             "are random, draw all randomness from rng",
             state=state,
-            action=action,
+            action=payloads[action],
         )
     return len(one) + len(other)
 

@@ -11,7 +11,7 @@ import numpy as np
 from platypoos.checks import check_count, check_discount, check_number, missing_from
 from platypoos.errors import InvalidArgument
 from platypoos.models.advice import Advisor
-from platypoos.models.base import Access, Transition, said_of_one
+from platypoos.models.base import Access, Transition, actions_of, dynamics_of, said_of_one
 
 _FORMS = ("successors", "max_successors", "step_batch", "function", "kernel", "compiled", "array",
           "calls_per_stream", "single_legal", "single_value", "single_policy",
@@ -22,7 +22,7 @@ class WrappedModel:
     """A model that changes what another one returns.
 
     It is planned with step by step, also if the other is an array or a compiled model. What else
-    the other offers (``render``, ``actions``, …) it offers too.
+    the other offers (``render``, ``action_names``, …) it offers too.
     """
 
     def __init__(self, model: Any) -> None:
@@ -30,8 +30,9 @@ class WrappedModel:
         if missing:
             raise InvalidArgument(missing)
         self.model = model
-        self.num_actions = int(model.num_actions)
+        self.actions = actions_of(model)
         self.access = getattr(model, "access", Access.RESTORE)
+        self.dynamics = dynamics_of(model)
 
     @property
     def initial_state(self) -> Any:
@@ -96,7 +97,7 @@ class NoisyReward(WrappedModel):
                 raise InvalidArgument(f"noise must be at least 0, got {noise:g}")
         self.noise = noise
 
-    def step(self, state: Any, action: int, rng: np.random.Generator) -> Transition:
+    def step(self, state: Any, action: Any, rng: np.random.Generator) -> Transition:
         """Take ``action`` in ``state``."""
         after, reward, terminated = self.model.step(state, action, rng)
         noise = self.noise
@@ -122,7 +123,7 @@ class ScaledReward(WrappedModel):
             return None
         return lambda state: self.scale * said(state)
 
-    def step(self, state: Any, action: int, rng: np.random.Generator) -> Transition:
+    def step(self, state: Any, action: Any, rng: np.random.Generator) -> Transition:
         """Take ``action`` in ``state``."""
         after, reward, terminated = self.model.step(state, action, rng)
         return Transition(after, reward * self.scale + self.shift, terminated)
@@ -149,15 +150,16 @@ class RepeatedAction(WrappedModel):
         self.steps_per_call = repeat * int(getattr(model, "steps_per_call", 1))
         """Steps of the simulator that a call takes at most."""
         self._gamma = check_discount(discount, may_be_one=True)
-        self._advisor = Advisor(model, self.num_actions)
+        self._advisor = Advisor(model)
         self.discount = self._gamma**repeat
         """The discount to plan with."""
 
-    def step(self, state: Any, action: int, rng: np.random.Generator) -> Transition:
+    def step(self, state: Any, action: Any, rng: np.random.Generator) -> Transition:
         """Take ``action`` up to ``repeat`` times, from ``state``."""
         total, weight, terminated = 0.0, 1.0, False
+        number = self.actions.index(action) if self._advisor.masked else -1
         for again in range(self.repeat):
-            if again and self._advisor.masked and not self._advisor.mask(state)[action]:
+            if again and self._advisor.masked and not self._advisor.mask(state)[number]:
                 break
             state, reward, terminated = self.model.step(state, action, rng)
             total += weight * reward
@@ -196,7 +198,7 @@ class ShapedReward(WrappedModel):
         said = super().value
         return None if said is None else lambda state: said(state) - self.potential(state)
 
-    def step(self, state: Any, action: int, rng: np.random.Generator) -> Transition:
+    def step(self, state: Any, action: Any, rng: np.random.Generator) -> Transition:
         """Take ``action`` in ``state``."""
         before = self.potential(state)
         after, reward, terminated = self.model.step(state, action, rng)

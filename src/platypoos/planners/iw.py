@@ -57,7 +57,7 @@ class IW(NoveltyPlanner):
     ...     has_key = has_key or place == 3
     ...     there = has_key and place == -3
     ...     return (place, has_key), float(there), there or abs(place) > 3
-    >>> model = pp.FunctionModel(step, num_actions=2, initial_state=(0, False))
+    >>> model = pp.FunctionModel(step, actions=2, initial_state=(0, False))
     >>> pp.IW(discount=0.99, width=2).plan(model, budget=100, seed=0).actions
     (1, 1, 1, 0, 0, 0, 0, 0, 0)
     """

@@ -60,6 +60,9 @@ class OPMDP(RangePlanner):
     )
     needs: ClassVar[str] = "reward range (may be too wide), transition probabilities, no noise"
 
+    def _branches(self, model: Any) -> bool:
+        return hasattr(model, "successors")
+
     def _plan(self, task: Task) -> Plan:
         if not hasattr(task.model, "successors"):
             known = OPD(self.discount, reward_max=self.reward_max, reward_min=self.reward_min)

@@ -13,6 +13,7 @@ from platypoos.errors import InvalidArgument
 from platypoos.models.array import ArrayModel
 from platypoos.models.base import Transition, said_of_one
 from platypoos.models.compiled import CompiledModel
+from platypoos.spaces import Discrete
 
 if TYPE_CHECKING:
     from platypoos.plan import Plan
@@ -24,7 +25,7 @@ class Problem(ABC):
     A problem is itself a Python model; ``array()`` and ``compiled()`` are the other forms.
     """
 
-    num_actions: int
+    actions: Discrete
     initial_state: Any
 
     @abstractmethod
@@ -50,9 +51,9 @@ class Problem(ABC):
     def _checked_actions(self, actions: Sequence[int]) -> list[int]:
         """The actions as plain numbers, or an error that names the one that there is not."""
         for action in actions:
-            if not 0 <= action < self.num_actions:
+            if not 0 <= action < self.actions.n:
                 raise InvalidArgument(
-                    f"there is no action {action!r}: actions are 0 to {self.num_actions - 1}"
+                    f"there is no action {action!r}: actions are 0 to {self.actions.n - 1}"
                 )
         return [int(action) for action in actions]
 
@@ -70,7 +71,7 @@ class Problem(ABC):
             steps: dict[tuple[Any, int], tuple[Any, float, bool]] = {}
             after: dict[Any, Any] = {}
             for here in layers[-1]:
-                for action in range(self.num_actions) if legal is None else legal(here):
+                for action in range(self.actions.n) if legal is None else legal(here):
                     there, _, ended = self.step(here, action, rng)
                     steps[here, action] = there, self.mean_reward(here, action), ended
                     if not ended:
@@ -79,7 +80,7 @@ class Problem(ABC):
             successors.append(steps)
         best = dict.fromkeys(layers[-1], 0.0)
         for states, steps in zip(layers[-2::-1], reversed(successors), strict=True):
-            values = {here: np.full(self.num_actions, -np.inf) for here in states}
+            values = {here: np.full(self.actions.n, -np.inf) for here in states}
             for (here, action), (there, reward, ended) in steps.items():
                 values[here][action] = reward + (0.0 if ended else discount * best[there])
             best = {here: float(row.max()) for here, row in values.items()}
@@ -135,7 +136,7 @@ def simple_regret(model: Any, plan: Plan) -> float:
             "the problems of platypoos.problems and their array() and compiled() forms"
         )
     values = optimal_values(problem, plan)
-    return float(values.max() - values[plan.action])
+    return float(values.max() - values[plan.action_index])
 
 
 def optimal_values(problem: Problem, plan: Plan) -> NDArray[np.float64]:

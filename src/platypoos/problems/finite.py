@@ -161,7 +161,7 @@ class Battery(Tabular):
         noise: half-width of the noise of the price.
 
     >>> battery = Battery(noise=5.0)
-    >>> battery.num_states, battery.num_actions
+    >>> battery.num_states, battery.actions.n
     (120, 3)
     """
 

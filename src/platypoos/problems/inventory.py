@@ -33,7 +33,7 @@ class Inventory(NoisyTable):
     States are (day of the week, stock, units on their way) as one number.
 
     >>> inventory = Inventory()
-    >>> inventory.num_actions, inventory.num_states
+    >>> inventory.actions.n, inventory.num_states
     (21, 6027)
     """
 

@@ -18,6 +18,7 @@ from platypoos.models.array import ArrayModel
 from platypoos.models.base import Transition
 from platypoos.models.compiled import CompiledModel
 from platypoos.problems.base import Problem, value_of_staying
+from platypoos.spaces import Discrete
 
 FT06 = (
     ((2, 1), (0, 3), (1, 6), (3, 7), (5, 3), (4, 6)),
@@ -69,10 +70,10 @@ class JobShop(Problem):
         if self.penalty is not None:
             check_number("penalty", self.penalty, above=0.0)
 
-    @property
-    def num_actions(self) -> int:  # type: ignore[override]
+    @cached_property
+    def actions(self) -> Discrete:  # type: ignore[override]
         """One for each job."""
-        return len(self.times)
+        return Discrete(len(self.times))
 
     @cached_property
     def num_machines(self) -> int:
@@ -210,7 +211,7 @@ class JobShop(Problem):
         """Rows are the same numbers as the states."""
         return ArrayModel(
             self._step_batch,
-            num_actions=len(self.times),
+            actions=len(self.times),
             initial_state=np.array(self.initial_state, np.int64),
             problem=self,
             legal=self._legal_batch if self.penalty is None else None,
@@ -247,7 +248,7 @@ class JobShop(Problem):
         penalty = np.nan if self.penalty is None else float(self.penalty)
         return CompiledModel(
             job_shop_kernel,
-            num_actions=len(self.times),
+            actions=len(self.times),
             initial_state=np.array(self.initial_state, np.int64),
             params=(*self._tables, penalty),
             problem=self,

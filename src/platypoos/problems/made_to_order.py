@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numba
@@ -17,6 +18,7 @@ from platypoos.models.array import ArrayModel
 from platypoos.models.base import Transition
 from platypoos.models.compiled import CompiledModel
 from platypoos.problems.base import Problem
+from platypoos.spaces import Discrete
 
 DEAD, GOOD, SECRET = 0, 1, 2
 
@@ -95,6 +97,11 @@ class MadeToOrder(Problem):
                 f"{self.horizon!r}"
             )
 
+    @cached_property
+    def actions(self) -> Discrete:  # type: ignore[override]
+        """As many as ``num_actions``."""
+        return Discrete(self.num_actions)
+
     @property
     def gap(self) -> float:
         """What it costs to begin with a good action that is not the secret one: ½νρ^(d−1)."""
@@ -166,7 +173,7 @@ class MadeToOrder(Problem):
         """Rows are [t, kind]."""
         return ArrayModel(
             self._step_batch,
-            num_actions=self.num_actions,
+            actions=self.num_actions,
             initial_state=np.array(self.initial_state),
             problem=self,
         )
@@ -192,7 +199,7 @@ class MadeToOrder(Problem):
         )  # fmt: skip
         return CompiledModel(
             made_to_order_kernel,
-            num_actions=self.num_actions,
+            actions=self.num_actions,
             initial_state=np.array(self.initial_state),
             params=(np.array(whole, np.int64), np.array(numbers, np.float64)),
             problem=self,

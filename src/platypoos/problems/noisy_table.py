@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 from platypoos.checks import check_number
 from platypoos.errors import InvalidArgument
 from platypoos.models.array import ArrayModel
-from platypoos.models.base import Access, Transition
+from platypoos.models.base import DETERMINISTIC, RANDOM, Access, Transition
 from platypoos.models.compiled import CompiledModel
 from platypoos.problems.tabular import Tabular
 
@@ -87,11 +87,12 @@ class NoisyTable(Tabular):
         self.reward = self.scale * self.base_reward + self.offset
         self.noise = self.scale * self.base_noise
         self.access = Access.RESET if self.slip else Access.RESTORE
+        self.dynamics = RANDOM if self.slip else DETERMINISTIC
 
     def step(self, state: Any, action: int, rng: np.random.Generator) -> Transition:
         """Perhaps slip, then look it up."""
         if self.slip and rng.random() < self.slip:
-            action = int(rng.random() * self.num_actions)
+            action = int(rng.random() * self.actions.n)
         after = int(self.successor[state, action])
         mean, size = float(self.base_reward[state, action]), float(self.base_noise[state, action])
         reward = draw(mean, size, LAWS[self.law], rng)
@@ -144,7 +145,7 @@ class NoisyTable(Tabular):
         for action in actions:
             total += weight * float(chances @ self._blend(self.reward)[:, action])
             weight *= discount
-            taken = self._blend(np.eye(self.num_actions))[:, action]  # how likely is each
+            taken = self._blend(np.eye(self.actions.n))[:, action]  # how likely is each
             after = np.zeros(self.num_states)
             np.add.at(after, self.successor, chances[:, None] * taken)
             chances = np.where(self.terminal, 0.0, after)
@@ -154,9 +155,10 @@ class NoisyTable(Tabular):
         """States are integers."""
         return ArrayModel(
             self._step_batch,
-            num_actions=self.num_actions,
+            actions=self.actions,
             initial_state=np.int64(self.initial_state),
             access=self.access,
+            dynamics=self.dynamics,
             problem=self,
         )
 
@@ -165,7 +167,7 @@ class NoisyTable(Tabular):
     ) -> tuple[NDArray[Any], NDArray[np.float64], NDArray[np.bool_]]:
         if self.slip:
             slips = rng.random(len(states)) < self.slip
-            drawn = (rng.random(int(slips.sum())) * self.num_actions).astype(np.int64)
+            drawn = (rng.random(int(slips.sum())) * self.actions.n).astype(np.int64)
             actions = actions.copy()
             actions[slips] = drawn
         after = self.successor[states, actions]
@@ -188,10 +190,11 @@ class NoisyTable(Tabular):
         settings = np.array([LAWS[self.law], self.slip, self.scale, self.offset])
         return CompiledModel(
             noisy_table_kernel,
-            num_actions=self.num_actions,
+            actions=self.actions,
             initial_state=np.array([self.initial_state]),
             params=(self.successor, self.base_reward, self.base_noise, self.terminal, settings),
             access=self.access,
+            dynamics=self.dynamics,
             problem=self,
         )
 

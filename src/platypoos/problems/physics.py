@@ -19,6 +19,7 @@ from platypoos.errors import InvalidArgument
 from platypoos.models.base import Transition
 from platypoos.models.compiled import CompiledModel
 from platypoos.problems import motion
+from platypoos.spaces import Discrete
 
 
 @dataclass(frozen=True)
@@ -39,7 +40,7 @@ class Motion(ABC):
 
     kind: ClassVar[int]
     usual_dt: ClassVar[float]
-    num_actions: ClassVar[int]
+    actions: ClassVar[Discrete]
     action_names: ClassVar[tuple[str, ...] | None] = None
 
     def __post_init__(self) -> None:
@@ -71,9 +72,9 @@ class Motion(ABC):
     def step(self, state: Any, action: int, rng: np.random.Generator) -> Transition:
         """Move on by a time step, or several."""
         after = list(state)
-        if not 0 <= action < self.num_actions:
+        if not 0 <= action < self.actions.n:
             raise InvalidArgument(
-                f"there is no action {action!r}: actions are 0 to {self.num_actions - 1}"
+                f"there is no action {action!r}: actions are 0 to {self.actions.n - 1}"
             )
         # The kernel itself, as plain Python.
         kernel = motion.motion_kernel.py_func
@@ -84,7 +85,7 @@ class Motion(ABC):
         """States are the same numbers."""
         return CompiledModel(
             motion.motion_kernel,
-            num_actions=self.num_actions,
+            actions=self.actions,
             initial_state=np.array(self.initial_state),
             params=self.params,
             problem=self,
@@ -101,7 +102,7 @@ class Pendulum(Motion):
         seed: for the start.
         torques: how many torques to choose from, evenly spaced from −2 to 2.
 
-    >>> Pendulum().num_actions, len(Pendulum().initial_state)
+    >>> Pendulum().actions.n, len(Pendulum().initial_state)
     (5, 2)
     """
 
@@ -115,10 +116,10 @@ class Pendulum(Motion):
         if check_count("torques", self.torques) < 2:
             raise InvalidArgument(f"torques must be at least 2, got {self.torques!r}")
 
-    @property
-    def num_actions(self) -> int:  # type: ignore[override]
+    @cached_property
+    def actions(self) -> Discrete:  # type: ignore[override]
         """One for each torque."""
-        return self.torques
+        return Discrete(self.torques)
 
     def _start(self, rng: np.random.Generator) -> Any:
         return np.pi + rng.uniform(-0.5, 0.5), rng.uniform(-0.5, 0.5)
@@ -142,7 +143,7 @@ class CartPole(Motion):
 
     kind = motion.CART_POLE
     usual_dt = 0.02
-    num_actions = 2
+    actions = Discrete(2)
     action_names = ("left", "right")
 
     def _start(self, rng: np.random.Generator) -> Any:
@@ -164,7 +165,7 @@ class Acrobot(Motion):
 
     kind = motion.ACROBOT
     usual_dt = 0.2
-    num_actions = 3
+    actions = Discrete(3)
 
     def _start(self, rng: np.random.Generator) -> Any:
         return rng.uniform(-0.1, 0.1, 4)
@@ -185,7 +186,7 @@ class MountainCar(Motion):
 
     kind = motion.MOUNTAIN_CAR
     usual_dt = 1.0
-    num_actions = 3
+    actions = Discrete(3)
 
     def _start(self, rng: np.random.Generator) -> Any:
         return rng.uniform(-0.6, -0.4), 0.0
@@ -203,13 +204,13 @@ class Pillars(Motion):
         repeat: time steps of one action.
         seed: where the pillars are.
 
-    >>> Pillars().num_actions, Pillars().initial_state
+    >>> Pillars().actions.n, Pillars().initial_state
     (9, (0.0, 0.0, 0.0, 0.0))
     """
 
     kind = motion.PILLARS
     usual_dt = 0.1
-    num_actions = 9
+    actions = Discrete(9)
     action_names = ("↙", "←", "↖", "↓", "·", "↑", "↘", "→", "↗")
 
     def _start(self, rng: np.random.Generator) -> Any:
@@ -248,13 +249,13 @@ class Lander(Motion):
         repeat: time steps of one action.
         seed: for the start, 4 to 8 high.
 
-    >>> Lander().num_actions
+    >>> Lander().actions.n
     4
     """
 
     kind = motion.LANDER
     usual_dt = 0.2
-    num_actions = 4
+    actions = Discrete(4)
     action_names = ("none", "left", "right", "up")
 
     def _start(self, rng: np.random.Generator) -> Any:

@@ -15,6 +15,7 @@ from platypoos.errors import InvalidArgument
 from platypoos.models.base import Transition
 from platypoos.models.compiled import CompiledModel
 from platypoos.problems import moves
+from platypoos.spaces import Discrete
 
 
 class Puzzle:
@@ -23,14 +24,14 @@ class Puzzle:
     Use one of its subclasses.
     """
 
-    num_actions: int
+    actions: Discrete
     initial_state: tuple[int, ...]
     params: NDArray[np.int64]
 
     def legal(self, state: Any) -> Sequence[int]:
         """The moves that are allowed."""
         params = self.params.tolist()
-        return [i for i in range(self.num_actions) if moves.allowed(state, i, params)]
+        return [i for i in range(self.actions.n) if moves.allowed(state, i, params)]
 
     def step(self, state: Any, action: int, rng: np.random.Generator) -> Transition:
         """Make a move."""
@@ -47,7 +48,7 @@ class Puzzle:
         """States are the same numbers; the reward of an illegal move is not a number."""
         return CompiledModel(
             moves.moves_kernel,
-            num_actions=self.num_actions,
+            actions=self.actions,
             initial_state=np.array(self.initial_state, np.int64),
             params=self.params,
             legal=moves.moves_legal,
@@ -78,10 +79,10 @@ class Knapsack(Puzzle):
             raise InvalidArgument(f"num_items must be at most 62, got {self.num_items!r}")
         check_seed(self.seed)
 
-    @property
-    def num_actions(self) -> int:  # type: ignore[override]
+    @cached_property
+    def actions(self) -> Discrete:  # type: ignore[override]
         """One for each item."""
-        return self.num_items
+        return Discrete(self.num_items)
 
     @cached_property
     def _items(self) -> NDArray[np.int64]:
@@ -142,7 +143,7 @@ class SlidingTiles(Puzzle):
 
     seed: int = 0
 
-    num_actions = 4
+    actions = Discrete(4)
 
     def __post_init__(self) -> None:
         check_seed(self.seed)
@@ -211,7 +212,7 @@ class PushingBoxes(Puzzle):
 
     level: int = 0
 
-    num_actions: ClassVar[int] = 4  # type: ignore[misc]
+    actions: ClassVar[Discrete] = Discrete(4)  # type: ignore[misc]
 
     def __post_init__(self) -> None:
         if self.level not in range(len(LEVELS)):

@@ -15,6 +15,7 @@ from platypoos.models.array import ArrayModel
 from platypoos.models.base import Transition
 from platypoos.models.compiled import CompiledModel
 from platypoos.problems.base import Problem
+from platypoos.spaces import Discrete
 
 
 @dataclass(frozen=True)
@@ -36,7 +37,7 @@ class SwitchChain(Problem):
     noise: float = 0.0
     shift: float = 100.0
 
-    num_actions = 2
+    actions = Discrete(2)
     action_names = ("bin 0", "bin 1")
     initial_state = (0, 0)
 
@@ -84,7 +85,7 @@ class SwitchChain(Problem):
         """Rows are [bin, d]."""
         return ArrayModel(
             self._step_batch,
-            num_actions=2,
+            actions=2,
             initial_state=np.array(self.initial_state),
             problem=self,
         )
@@ -102,7 +103,7 @@ class SwitchChain(Problem):
         """States are [bin, d], params [noise, shift]."""
         return CompiledModel(
             switch_chain_kernel,
-            num_actions=2,
+            actions=2,
             initial_state=np.zeros(2),
             params=np.array([self.noise, self.shift], np.float64),
             problem=self,

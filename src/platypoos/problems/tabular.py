@@ -13,6 +13,7 @@ from platypoos.models.array import ArrayModel
 from platypoos.models.base import Transition
 from platypoos.models.compiled import CompiledModel
 from platypoos.problems.base import Problem
+from platypoos.spaces import Discrete
 
 
 class Tabular(Problem):
@@ -44,7 +45,8 @@ class Tabular(Problem):
                 "successor must be a table [states, actions] with at least one of each, got shape "
                 f"{self.successor.shape}"
             )
-        states, self.num_actions = self.successor.shape
+        states, count = self.successor.shape
+        self.actions = Discrete(count)
         self.reward = self._table("reward", reward)
         self.noise = self._table("noise", noise)
         self.terminal = np.zeros(states, np.bool_)
@@ -115,7 +117,7 @@ class Tabular(Problem):
         """States are integers."""
         return ArrayModel(
             self._step_batch,
-            num_actions=self.num_actions,
+            actions=self.actions,
             initial_state=np.int64(self.initial_state),
             problem=self,
         )
@@ -134,7 +136,7 @@ class Tabular(Problem):
         """States are arrays of one integer."""
         return CompiledModel(
             tabular_kernel,
-            num_actions=self.num_actions,
+            actions=self.actions,
             initial_state=np.array([self.initial_state]),
             params=(self.successor, self.reward, self.noise, self.terminal),
             problem=self,

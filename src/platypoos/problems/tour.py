@@ -17,6 +17,7 @@ from platypoos.models.array import ArrayModel
 from platypoos.models.base import Transition
 from platypoos.models.compiled import CompiledModel
 from platypoos.problems.base import Problem, value_of_staying
+from platypoos.spaces import Discrete
 
 EXACT_CITIES = 12
 """Most cities still to visit for which values are exact: 2^12·12² steps of arithmetic."""
@@ -62,10 +63,10 @@ class TravellingSalesman(Problem):
         if self.penalty is not None:
             check_number("penalty", self.penalty, above=0.0)
 
-    @property
-    def num_actions(self) -> int:  # type: ignore[override]
+    @cached_property
+    def actions(self) -> Discrete:  # type: ignore[override]
         """An action for each city, also for city 0, which is visited from the start."""
-        return self.num_cities
+        return Discrete(self.num_cities)
 
     @cached_property
     def cities(self) -> NDArray[np.float64]:
@@ -199,7 +200,7 @@ class TravellingSalesman(Problem):
         """Rows are [city, visited, …]."""
         return ArrayModel(
             self._step_batch,
-            num_actions=self.num_cities,
+            actions=self.num_cities,
             initial_state=self._first_row(),
             problem=self,
             legal=self._legal_batch if self.penalty is None else None,
@@ -239,7 +240,7 @@ class TravellingSalesman(Problem):
         penalty = np.nan if self.penalty is None else float(self.penalty)
         return CompiledModel(
             tour_kernel,
-            num_actions=self.num_cities,
+            actions=self.num_cities,
             initial_state=self._first_row(),
             params=(self.distances, self._all_visited(), penalty),
             problem=self,

@@ -17,12 +17,11 @@ from platypoos.checks import (
     check_budget,
     check_discount,
     check_horizon,
-    check_num_actions,
     check_number,
     missing_from,
 )
 from platypoos.compile.workshop import WORKSHOP
-from platypoos.errors import InvalidArgument
+from platypoos.errors import InvalidArgument, ModelError
 from platypoos.ledger.array import ArraySimulator
 from platypoos.ledger.base import path_to
 from platypoos.ledger.compiled import CompiledSimulator
@@ -35,8 +34,9 @@ from platypoos.ledger.streams import Seed, make_generator
 from platypoos.ledger.tree import ROOT, Tree, make_tree
 from platypoos.models.advice import NO_HORIZON
 from platypoos.models.array import ArrayModel
-from platypoos.models.base import Access, access_of
+from platypoos.models.base import RANDOM, Access, access_of, actions_of, dynamics_of
 from platypoos.models.compiled import CompiledModel
+from platypoos.models.numbered import numbered, original, rename
 from platypoos.plan import Origin, Plan
 
 
@@ -54,7 +54,7 @@ class Asked:
 
 
 class Task(NamedTuple):
-    """One planning call, checked."""
+    """One planning call, checked. Actions are numbers here: see ``models/numbered.py``."""
 
     model: Any
     state: Any
@@ -198,16 +198,17 @@ class Planner(ABC):
         started = time.perf_counter()
         WORKSHOP.is_eager |= asked.deadline is not None
         initial_state(model)  # is it a model at all?
-        num_actions = check_num_actions(model.num_actions)
+        view = self.view_of(model)
+        num_actions = actions_of(view).n
         self._check_clock(asked)
         self._check_horizon(asked.horizon)
         timeout = asked.timeout
         task = Task(
-            model=model,
+            model=view,
             state=state,
             budget=0 if asked.budget is None else check_budget(asked.budget, num_actions),
             num_actions=num_actions,
-            access=self._check_access(access_of(model, asked.access)),
+            access=self._check_access(model, access_of(model, asked.access)),
             rng=make_generator(seed),
             executor=check_executor(asked.executor, model),
             timeout=None if timeout is None else check_number("timeout", timeout, above=0.0),
@@ -220,15 +221,39 @@ class Planner(ABC):
             seed=seed,
             ledgers=[],
         )
-        return self._plan(task)
+        try:
+            return self._plan(task)
+        except ModelError as error:
+            rename(error, actions_of(original(view)))
+            raise
 
-    def _check_access(self, access: Access) -> Access:
+    def view_of(self, model: Any) -> Any:
+        """The model with numbers for actions; an error if they cannot be numbered."""
+        actions = actions_of(model)
+        if not actions.is_finite:
+            raise InvalidArgument(
+                f"{type(self).__name__} chooses from a finite list of actions, but this model's "
+                f"actions are {actions}: pass actions=[…], such as a grid of them"
+            )
+        return numbered(model)
+
+    def _check_access(self, model: Any, access: Access) -> Access:
         if access not in self.access:
             raise InvalidArgument(
                 f"{type(self).__name__} goes on from stored states (Access.RESTORE), but this is "
                 "Access.RESET; others walk from the root, such as PlaTyPOOS and UCT"
             )
+        if access is Access.RESTORE and dynamics_of(model) == RANDOM and not self._branches(model):
+            raise InvalidArgument(
+                "this model's dynamics are random, and closed-loop plans for random dynamics are "
+                'not there yet; pass access="reset" for open-loop plans, which choose one sequence '
+                "of actions for all outcomes"
+            )
         return access
+
+    def _branches(self, model: Any) -> bool:  # noqa: ARG002  for planners that can
+        """Whether it plans for each outcome of a random step."""
+        return False
 
     def _check_horizon(self, horizon: int | None) -> None:
         if horizon is None:
@@ -287,23 +312,27 @@ class Planner(ABC):
             node: the end of the recommended sequence.
             value: of that sequence.
             calls: of the model.
-            action: its first action, if that is known already.
+            action: the number of its first action, if that is known already.
             more: further fields of ``Plan``.
         """
         if "states" not in more:
             more["states"] = task.states_to(tree, int(node))
+        number = int(tree.actions(int(node))[0] if action is None else action)
+        model = original(task.model)
+        space = actions_of(model)
         return Plan(
-            action=tree.actions(int(node))[0] if action is None else action,
+            action=space.payloads[number],
             value=value,
             calls=calls,
             budget=None if task.open_ended else task.budget,
             discount=self.discount,
             state=task.state,
-            num_actions=task.num_actions,
+            action_index=number,
+            space=space,
             node=int(node),
             tree=tree,
             horizon=task.horizon,
-            origin=Origin(task.model, self, task.seed, task.access.value, task.deadline),
+            origin=Origin(model, self, task.seed, task.access.value, task.deadline),
             **more,
         )
 

@@ -53,13 +53,13 @@ def expected_exponent(
 
 def opened_shares(problem: MadeToOrder, planner: LayeredPlanner, budget: int) -> list[float]:
     """Which share of the good sequences of each depth is opened."""
-    own = h_max_of(planner, problem.num_actions, budget)
+    own = h_max_of(planner, problem.actions.n, budget)
     h_max = own or bound(known_hardness(problem), planner.name, budget).h_max or 1
     p_max = 0 if planner.kind == SEQUOOL else h_max.bit_length() - 1
     rows = np.zeros((DEEPEST * (p_max + 1), 5), np.int64)
     norm = validation_norm(planner.discount, None)
     tabulate_compiled(
-        planner.kind, h_max, problem.num_actions, planner.discount, norm, h_max, False, rows
+        planner.kind, h_max, problem.actions.n, planner.discount, norm, h_max, False, rows
     )
     quotas = np.zeros((DEEPEST + 1, p_max + 1), np.int64)
     kept = rows[rows[:, DEPTH] <= DEEPEST]

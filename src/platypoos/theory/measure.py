@@ -56,7 +56,7 @@ def mean_regret(
     regrets, depth = np.empty(runs), 0
     for seed in range(runs):
         plan = planner.plan(model, budget=budget, seed=seed, access=access)
-        regrets[seed] = losses[plan.action]
+        regrets[seed] = losses[plan.action_index]
         depth = max(depth, plan.depth)
     error = float(regrets.std(ddof=1) / math.sqrt(runs)) if runs > 1 else 0.0
     return Point(budget, float(regrets.mean()), error, runs, depth)
@@ -106,10 +106,10 @@ def worst_regret_in_one_run(
     plan = planner.plan(hidden.compiled(), budget=budget, seed=0, access=access)
     worst = Point(budget, 0.0, 0.0, 1, plan.depth, 1)
     good = 1
-    for above, opened in enumerate(_opened_by_first_action(plan.tree, problem.num_actions), 1):
+    for above, opened in enumerate(_opened_by_first_action(plan.tree, problem.actions.n), 1):
         good *= problem.num_good(above - 1)
         others = good - good // problem.num_good(0)  # sequences with another first action
-        missed = (others - opened.sum() + opened[plan.action]) / good
+        missed = (others - opened.sum() + opened[plan.action_index]) / good
         gap = replace(problem, depth=above + 1).gap
         if missed * gap > worst.regret:
             worst = replace(worst, regret=float(missed * gap), secret=above + 1)

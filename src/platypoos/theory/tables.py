@@ -9,8 +9,9 @@ from numpy.typing import NDArray
 
 from platypoos.checks import missing_from
 from platypoos.errors import InvalidArgument
-from platypoos.models.base import Access
+from platypoos.models.base import Access, actions_of
 from platypoos.models.keys import key_of
+from platypoos.models.numbered import numbered
 from platypoos.problems import Problem, Tabular
 
 LARGEST = 1_000_000
@@ -40,7 +41,7 @@ def make_table(model: Any, discount: float, depth: int, floor: float | None) -> 
     """Explore a model to a depth, with the exact values of the states that are reached."""
     problem = as_problem(model)
     states, ended, rows, layers = explore(problem, problem.initial_state, depth)
-    size, num_actions = len(states), problem.num_actions
+    size, num_actions = len(states), problem.actions.n
     successor = np.zeros((size, num_actions), np.int64)
     gap = np.zeros((size, num_actions))
     value = np.zeros(size)
@@ -96,7 +97,7 @@ def explore(
             break
         for number in new:
             rows[number] = row = []
-            for action in range(model.num_actions):
+            for action in range(actions_of(model).n):
                 after, _, over = model.step(states[number], action, rng)
                 found = numbers.setdefault(key(after), len(states))
                 if found == len(states):
@@ -127,10 +128,11 @@ def as_problem(model: Any) -> Problem:
             f"{type(model).__name__} can only be reset, so its states cannot be explored; pass a "
             "model that can be restored"
         )
+    model, count = numbered(model), actions_of(model).n
     states, ended, rows, _ = explore(model, model.initial_state, None)
-    reward = np.zeros((len(states), model.num_actions))
+    reward = np.zeros((len(states), count))
     for number in rows:
-        for action in range(model.num_actions):
+        for action in range(count):
             first, second = (
                 model.step(states[number], action, np.random.default_rng(seed))[1]
                 for seed in range(2)
@@ -142,5 +144,5 @@ def as_problem(model: Any) -> Problem:
                     "not known; pass the model without noise, and the noise to bound()"
                 )
             reward[number, action] = first
-    successor = [rows.get(number, [number] * model.num_actions) for number in range(len(states))]
+    successor = [rows.get(number, [number] * count) for number in range(len(states))]
     return Tabular(successor, reward, terminal=np.flatnonzero(ended))

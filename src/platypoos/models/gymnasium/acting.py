@@ -23,7 +23,7 @@ class Acting:
 
     def __init__(self, model: Any, take: Callable[..., tuple[Any, float, bool, bool]]) -> None:
         self.model, self._take = model, take
-        self.num_actions: int = model.num_actions
+        self.actions = model.actions
 
     @property
     def initial_state(self) -> Any:
@@ -35,7 +35,7 @@ class Acting:
         """Itself."""
         return self
 
-    def step(self, state: Any, action: int, rng: np.random.Generator) -> Transition:
+    def step(self, state: Any, action: Any, rng: np.random.Generator) -> Transition:
         """Take ``action`` in ``state``."""
         after, reward, terminated, _ = self._take(state, action, rng)
         return Transition(after, reward, terminated)

@@ -68,6 +68,12 @@ def some_actions(env: Any) -> list[Any]:
         return [space.sample() for _ in range(16)]
 
 
+def is_list(actions: Any) -> bool:
+    """Whether ``actions=`` is a list of actions."""
+    asked = actions is None or actions is SOME or isinstance(actions, str)
+    return not asked and not _is_count(actions)
+
+
 def _is_count(actions: Any) -> bool:
     return isinstance(actions, int | np.integer) and not isinstance(actions, bool)
 

@@ -178,7 +178,7 @@ class _Doctor:
         for number in range(self.trajectories):
             if not clock(points):
                 break
-            drive = random_drive(self.model.actions, self.steps, self.rng)
+            drive = random_drive(self.model.env_actions, self.steps, self.rng)
             self.model.start(number)
             alone = drive.run(self.keeper)
             if not all(np.isfinite(reward) for _, reward, _ in alone):
@@ -279,7 +279,7 @@ class _Doctor:
             self.model.start(1000 + number)
             for step in range(self.steps):
                 snapshot = keeper.save()
-                drive = random_drive(self.model.actions, AHEAD, rng)
+                drive = random_drive(self.model.env_actions, AHEAD, rng)
                 coin = Coin(keeper, snapshot, drive, rng)
                 self.random_dynamics |= coin.random
                 noisy |= coin.noisy
@@ -325,7 +325,7 @@ class _Doctor:
             if self.model.access is Access.RESTORE:
                 self.problems.append(
                     "a short trial saw no randomness, so access would be RESTORE; pass "
-                    "access=Access.RESET to plan and control"
+                    'dynamics="random" to GymnasiumModel, and access="reset" to plan and control'
                 )
         else:
             self.passed.append(
@@ -336,7 +336,7 @@ class _Doctor:
         return isinstance(self.keeper, ToyText) and self.keeper.is_deterministic()
 
     def _costs(self) -> dict[str, float]:
-        keeper, actions = self.keeper, self.model.actions
+        keeper, actions = self.keeper, self.model.env_actions
         self.model.start(0)
         spent: dict[str, list[float]] = {"save_us": [], "step_us": [], "restore_us": []}
         clock = self._clock("measuring", 50, 5)

@@ -35,7 +35,8 @@ def examine_masks(
 
     ``tell`` is called with the number of states asked about, and says whether there is time left.
     """
-    legal: Any = model.legal
+    legal: Any = model.legal_numbers
+    payloads = model.actions.payloads
     states, allowed = 0, 0
     for number in range(trajectories):
         state = model.start(number)
@@ -46,25 +47,25 @@ def examine_masks(
             seed = int(rng.integers(2**32))
             for action in actions:
                 try:
-                    model.step(state, action, np.random.default_rng(seed))
+                    model.step(state, payloads[action], np.random.default_rng(seed))
                 except Exception as error:  # noqa: BLE001  whatever it raises is the finding
                     return "", (
-                        f"the action {model.actions[action]!r} is legal by the mask, but taking it "
-                        f"failed with {type(error).__name__}: {error}"
+                        f"the action {model.env_actions[action]!r} is legal by the mask, but "
+                        f"taking it failed with {type(error).__name__}: {error}"
                     )
             asked = _asked_again(model, state)
             if asked not in (None, actions):
                 return "", _changed(actions, asked)
             states, allowed = states + 1, allowed + len(actions)
             action = actions[int(rng.integers(len(actions)))]
-            after, _, ended = model.step(state, action, np.random.default_rng(seed))
+            after, _, ended = model.step(state, payloads[action], np.random.default_rng(seed))
             if not tell(states) or ended:
                 break
-            again = model.step(state, action, np.random.default_rng(seed)).state
+            again = model.step(state, payloads[action], np.random.default_rng(seed)).state
             if legal(again) != legal(after):
                 return "", _changed(legal(after), legal(again))
             state = after
-    share = allowed / (states * model.num_actions)
+    share = allowed / (states * model.actions.n)
     return (
         f"masks: {share:.0%} of the actions were legal in {states} states, and all of these "
         "could be taken"
@@ -134,10 +135,11 @@ def _visited(model: GymnasiumModel, rng: np.random.Generator, until: float) -> d
     return cells
 
 
-def _some_action(model: GymnasiumModel, state: Any, rng: np.random.Generator) -> int:
+def _some_action(model: GymnasiumModel, state: Any, rng: np.random.Generator) -> Any:
     if model.legal is None:
-        return int(rng.integers(model.num_actions))
-    return int(rng.choice(model.legal(state)))
+        return model.actions.draw(rng)
+    legal = model.legal(state)
+    return legal[int(rng.integers(len(legal)))]
 
 
 def _where(model: GymnasiumModel, state: Any, _: float, ended: bool) -> Any:
@@ -171,7 +173,7 @@ def _differences(model: GymnasiumModel, rng: np.random.Generator) -> list[float]
     try:
         model.start(0)
         painter.reset(0)
-        drive = random_drive(model.actions, 2 * _PICTURES, rng)
+        drive = random_drive(model.env_actions, 2 * _PICTURES, rng)
         seen: list[tuple[Any, Any]] = []
         for step in range(2 * _PICTURES):
             outcome = drive.take(painter, step, np.random.default_rng(drive.seeds[step]))

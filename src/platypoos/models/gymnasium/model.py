@@ -10,9 +10,9 @@ import numpy as np
 
 from platypoos.checks import check_action_names, check_count, check_seed
 from platypoos.errors import InvalidArgument
-from platypoos.models.base import Access, Transition
+from platypoos.models.base import DETERMINISTIC, RANDOM, Access, Transition, check_dynamics
 from platypoos.models.gymnasium.acting import Acting
-from platypoos.models.gymnasium.actions import list_actions
+from platypoos.models.gymnasium.actions import is_list, list_actions
 from platypoos.models.gymnasium.cells import Cells
 from platypoos.models.gymnasium.families import ToyText
 from platypoos.models.gymnasium.making import gymnasium_package, make_environment, was_reset
@@ -24,6 +24,7 @@ from platypoos.models.gymnasium.registry import METHODS, is_atari, native_keeper
 from platypoos.models.gymnasium.sending import sent_notes, sent_parts
 from platypoos.models.gymnasium.snapshots import DeepCopyKeeper, Keeper, ReplayKeeper
 from platypoos.models.gymnasium.trial import is_random, restores, step_info
+from platypoos.spaces import Discrete
 
 ATARI_LIVES = "end"
 """What the loss of a life is to planning in Atari games, unless it is said."""
@@ -51,7 +52,8 @@ class GymnasiumModel:
         seed: for the first state; 0 if left out.
         actions: a list of actions to choose from, or for a continuous box the number of evenly
             spaced values of each coordinate, or "sparse" (see :func:`~platypoos.sparse_actions`).
-            Discrete spaces need none.
+            Discrete spaces need none. With a list, ``step`` takes its entries; else it takes the
+            numbers of the actions, from 0.
         repeat: how many times a chosen action is taken in the environment; rewards add up, without
             a discount (:class:`~platypoos.RepeatedAction` discounts them). It stops where the
             action is no longer legal.
@@ -71,11 +73,15 @@ class GymnasiumModel:
             new ones. Left out, they are the memory of an Atari game (128 bytes), the cell with
             ``resolution``, the entries of the state in classic control.
         action_names: a text for each action; what the environment calls them if left out.
+        dynamics: "deterministic" or "random"; what a short trial shows if left out.
         **options: passed on to ``gymnasium.make``.
 
     Attributes:
+        actions: the space of the actions, which is finite.
+        env_actions: what the environment gets for each of them.
         family, method: the kind of environment, and how it is restored.
-        legal: ``legal(state)`` returns the numbers of the legal actions; None without masks.
+        legal: ``legal(state)`` returns the legal actions; None without masks.
+        legal_numbers: the same, by their places in ``env_actions``.
         action_names: a text for each action, or None.
         replayed: steps taken again to restore states, beside the calls of planners.
 
@@ -102,6 +108,7 @@ class GymnasiumModel:
         resolution: float | Sequence[float] | None = None,
         features: Callable[[Any], Any] | None = None,
         action_names: Sequence[str] | None = None,
+        dynamics: str | None = None,
         **options: Any,
     ) -> None:
         gymnasium = gymnasium_package()
@@ -128,11 +135,14 @@ class GymnasiumModel:
         self.lives = lives
         self._key, self._features = key, features
         self._cells: Cells | None = None
-        self.actions = list_actions(made, actions)
-        self.num_actions = len(self.actions)
-        named = name_actions(made, self.actions) if action_names is None else action_names
-        self.action_names = check_action_names(named, self.num_actions)
+        self.asked_actions = actions
+        self.env_actions = list_actions(made, actions)
+        self._is_listed = is_list(actions)
+        self.actions = Discrete(self.env_actions if self._is_listed else len(self.env_actions))
+        named = name_actions(made, self.env_actions) if action_names is None else action_names
+        self.action_names = check_action_names(named, self.actions.n)
         self.access = Access.RESTORE
+        self.dynamics = DETERMINISTIC
         self._painter: Keeper | None = None
         self._sent: Any = None  # the environment as workers get it
         self._live: Any = None  # the snapshot of the state that the environment is in
@@ -141,8 +151,11 @@ class GymnasiumModel:
         self.keeper = self._choose(made, method, under_way, told)
         self.family, self.method = self.keeper.family, self.keeper.method
         self.initial_state = self.keeper.save()
-        self.legal: Callable[[Any], tuple[int, ...]] | None = None
+        self.legal: Callable[[Any], tuple[Any, ...]] | None = None
+        self.legal_numbers: Callable[[Any], tuple[int, ...]] | None = None
         self._set_up_access()
+        if dynamics is not None:
+            self.dynamics = check_dynamics(dynamics)
         self._set_up_legal()
 
     def _choose(self, env: Any, method: str | None, under_way: bool, told: Any) -> Keeper:
@@ -177,7 +190,7 @@ class GymnasiumModel:
         except Exception:  # noqa: BLE001  whatever it is, it cannot be copied
             return None
         self._take_notes(keeper, told)
-        return keeper if restores(keeper, self.actions) else None
+        return keeper if restores(keeper, self.env_actions) else None
 
     def _take_notes(self, keeper: Keeper, told: Any) -> None:
         """Let the keeper note of each state what is needed of what the environment tells."""
@@ -185,7 +198,7 @@ class GymnasiumModel:
         observation, info = (None, keeper.info()) if told is None else as_told(told)
         sample = info
         if sample is None or (self.lives == "end" and "lives" not in sample):
-            sample = step_info(keeper, self.actions)
+            sample = step_info(keeper, self.env_actions)
         if self.lives is None:
             atari = is_atari(keeper.core) and "lives" in sample
             self.lives = ATARI_LIVES if atari else "ignore"
@@ -194,7 +207,7 @@ class GymnasiumModel:
                 f"lives='end' needs info['lives'], but the info of {self.name} has "
                 f"{', '.join(map(repr, sample)) or 'nothing'}; pass ends=, a function of the info"
             )
-        masks = find_masks(keeper.env, sample, self.actions)
+        masks = find_masks(keeper.env, sample, self.env_actions)
         if self.resolution is not None:
             self._cells = Cells(self.resolution, self.name, keeper)
         if masks or self._cells or self._ends_early:
@@ -219,16 +232,18 @@ class GymnasiumModel:
                 self._set_up_table()
                 return
         plain = self.repeat == 1 and keeper.notes is None
-        step = keeper.direct(self.actions) if plain else None
+        step = keeper.direct(self.env_actions) if plain else None
         if step is not None:
-            self.step = step  # type: ignore[method-assign]
+            self.step = self._by_number(step)  # type: ignore[method-assign]
             self.calls_per_stream = 1 << 62  # it draws nothing
             return
-        if isinstance(keeper, ReplayKeeper) or getattr(keeper, "sticky", 0) > 0:
+        if getattr(keeper, "sticky", 0) > 0:
+            self.access, self.dynamics = Access.RESET, RANDOM
+        elif isinstance(keeper, ReplayKeeper):
             self.access = Access.RESET
         elif not (self.forced or (isinstance(keeper, ToyText) and keeper.is_deterministic())):
-            if is_random(keeper, self.initial_state, self.actions):
-                self.access = Access.RESET
+            if is_random(keeper, self.initial_state, self.env_actions):
+                self.access, self.dynamics = Access.RESET, RANDOM
             keeper.restore(self.initial_state)
 
     def _set_up_table(self) -> None:
@@ -240,7 +255,7 @@ class GymnasiumModel:
         rows = [row for by_action in self._table.values() for row in by_action.values()]
         self.max_successors = max(len(row) for row in rows)
         if self.max_successors > 1:
-            self.access = Access.RESET
+            self.access, self.dynamics = Access.RESET, RANDOM
         self.step = self._step_in_table  # type: ignore[method-assign]
         self.successors = self._successors
 
@@ -251,6 +266,23 @@ class GymnasiumModel:
             self.legal = None if self._masks is None else self._legal_in_table
         elif notes is not None and notes.masks is not None:
             self.legal = legal_of
+        self.legal_numbers = self.legal
+        if self.legal is not None and self._is_listed:
+            self.legal = self._legal_in_list
+
+    def _legal_in_list(self, state: Any) -> tuple[Any, ...]:
+        numbers: Any = self.legal_numbers
+        return tuple(self.env_actions[number] for number in numbers(state))
+
+    def _number(self, action: Any) -> int:
+        """The place of an action in ``env_actions``."""
+        return self.actions.index(action) if self._is_listed else action
+
+    def _by_number(self, step: Callable[..., Transition]) -> Callable[..., Transition]:
+        """A step by numbers, as one that takes the model's actions."""
+        if not self._is_listed:
+            return step
+        return lambda state, action, rng: step(state, self.actions.index(action), rng)
 
     def _legal_in_table(self, state: Any) -> tuple[int, ...]:
         known = self._legal_known
@@ -268,13 +300,13 @@ class GymnasiumModel:
         """Steps taken again to restore states."""
         return self.keeper.replayed
 
-    def step(self, state: Any, action: int, rng: np.random.Generator) -> Transition:
+    def step(self, state: Any, action: Any, rng: np.random.Generator) -> Transition:
         """Put the environment into ``state`` and take an action."""
         after, reward, terminated, early = self._take(state, action, rng)
         return Transition(after, reward, terminated or early)
 
     def _take(
-        self, state: Any, action: int, rng: np.random.Generator
+        self, state: Any, action: Any, rng: np.random.Generator
     ) -> tuple[Any, float, bool, bool]:
         """The same, with the environment's own end and that by ``lives`` or ``ends`` apart."""
         keeper = self.keeper
@@ -283,9 +315,10 @@ class GymnasiumModel:
         self._live = None
         notes = keeper.notes
         total, terminated, early = 0.0, False, False
-        chosen = self.actions[action]
+        number = self._number(action)
+        chosen = self.env_actions[number]
         for turn in range(self.repeat):
-            if turn and keeper.legal is not None and action not in keeper.legal:
+            if turn and keeper.legal is not None and number not in keeper.legal:
                 break
             lives = None if notes is None else notes.lives
             _, reward, terminated = keeper.step(chosen, rng)
@@ -298,17 +331,17 @@ class GymnasiumModel:
         self._live = after = keeper.save()
         return after, total, bool(terminated), early
 
-    def _step_in_table(self, state: Any, action: int, rng: np.random.Generator) -> Transition:
-        listed = self._table[state][self.actions[action]]
+    def _step_in_table(self, state: Any, action: Any, rng: np.random.Generator) -> Transition:
+        listed = self._table[state][self.env_actions[self._number(action)]]
         chosen = 0
         if len(listed) > 1:
             chosen = int(rng.choice(len(listed), p=[entry[0] for entry in listed]))
         _, after, reward, terminated = listed[chosen]
         return Transition(int(after), float(reward), bool(terminated))
 
-    def _successors(self, state: Any, action: int) -> list[tuple[float, Any, float, bool]]:
+    def _successors(self, state: Any, action: Any) -> list[tuple[float, Any, float, bool]]:
         """(probability, state, reward, terminated) of all that may happen."""
-        listed = self._table[state][self.actions[action]]
+        listed = self._table[state][self.env_actions[self._number(action)]]
         return [(float(p), int(s), float(r), bool(e)) for p, s, r, e in listed]
 
     def key(self, state: Any) -> Any:
@@ -386,15 +419,22 @@ class GymnasiumModel:
         return (rate or 20.0) / self.repeat
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _rebuild, (*sent_parts(self), self.access, self.initial_state, sent_notes(self))
+        told = (self.access, self.dynamics, self.initial_state, sent_notes(self))
+        return _rebuild, (*sent_parts(self), *told)
 
 
 def _rebuild(
-    sent: Any, settings: dict[str, Any], access: Access, start: Any, notes: Notes | None
+    sent: Any,
+    settings: dict[str, Any],
+    access: Access,
+    dynamics: str,
+    start: Any,
+    notes: Notes | None,
 ) -> GymnasiumModel:
     """The model in another process; what was tried when it was made is not tried again."""
     env = pickle.loads(sent) if isinstance(sent, bytes) else sent  # noqa: S301  our own bytes
     model = GymnasiumModel(env, **settings)
-    model.access, model.initial_state, model.keeper.notes = access, start, notes
+    model.access, model.dynamics = access, dynamics
+    model.initial_state, model.keeper.notes = start, notes
     model._set_up_legal()  # noqa: SLF001
     return model

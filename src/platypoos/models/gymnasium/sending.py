@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from platypoos.models.gymnasium.actions import SOME
 from platypoos.models.gymnasium.notes import Notes
 from platypoos.models.gymnasium.snapshots import pickled
 
@@ -20,7 +21,7 @@ def sent_parts(model: Any) -> tuple[Any, dict[str, Any]]:
                 raise
     settings = {
         "seed": model.seed,
-        "actions": model.actions,
+        "actions": model.env_actions if model.asked_actions is SOME else model.asked_actions,
         "repeat": model.repeat,
         "method": model.method,
         "lives": model.lives,
