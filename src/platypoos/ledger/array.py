@@ -12,7 +12,6 @@ from platypoos.errors import MaskError, ModelError
 from platypoos.ledger.base import Simulator
 from platypoos.ledger.protocol import Nodes
 from platypoos.ledger.tree import ILLEGAL, ROOT, TERMINAL, Tree
-from platypoos.ledger.watch import COMPARED
 from platypoos.models.advice import UNASKED, no_legal_action, pick
 from platypoos.models.array import ArrayModel
 from platypoos.models.failures import (
@@ -23,6 +22,7 @@ from platypoos.models.failures import (
     not_deterministic,
     worded,
 )
+from platypoos.simulator.watch import COMPARED
 
 _ROWS = 8192  # rows of a request that share a random stream
 

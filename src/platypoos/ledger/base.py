@@ -14,11 +14,9 @@ from numpy.typing import NDArray
 
 from platypoos.errors import BudgetExceeded, ModelError
 from platypoos.ledger.meeting import Homes, find_home, make_homes, settle_by_key
-from platypoos.ledger.pace import Pace, never
 from platypoos.ledger.protocol import Floats, Ledger, Nodes
 from platypoos.ledger.streams import Streams
 from platypoos.ledger.tree import ROOT, TERMINAL, Tree
-from platypoos.ledger.watch import Watch
 from platypoos.models.advice import (
     NO_HORIZON,
     UNASKED,
@@ -35,6 +33,8 @@ from platypoos.models.advice import (
 from platypoos.models.base import Access
 from platypoos.models.failures import located, not_deterministic
 from platypoos.models.keys import key_of
+from platypoos.simulator.pace import Pace, never
+from platypoos.simulator.watch import Watch
 
 if TYPE_CHECKING:
     from platypoos.ledger.drivers import Driver

@@ -32,7 +32,6 @@ from platypoos.ledger.machine_advice import (
 )
 from platypoos.ledger.machine_requests import evaluate_all
 from platypoos.ledger.meeting import Homes, bits_of, make_homes, settle_rows
-from platypoos.ledger.pace import Pace, never
 from platypoos.ledger.protocol import Ledger, Nodes
 from platypoos.ledger.requests import ask_legal
 from platypoos.ledger.tree import ROOT, Tree
@@ -54,6 +53,7 @@ from platypoos.models.failures import (
     not_deterministic,
     unlike_before,
 )
+from platypoos.simulator.pace import Pace, never
 
 
 class CompiledSimulator(Ledger):

@@ -22,13 +22,13 @@ from platypoos.errors import DynamicsError, InvalidArgument, ModelError, WorkerE
 from platypoos.ledger.base import BARRED, choose_again, path_to, record, steps_known
 from platypoos.ledger.function import FunctionSimulator
 from platypoos.ledger.protocol import Nodes
-from platypoos.ledger.streams import Stream
 from platypoos.ledger.tree import ILLEGAL, Tree
-from platypoos.ledger.watch import COMPARED, Watch
 from platypoos.models.advice import Advisor
 from platypoos.models.base import Transition
 from platypoos.models.failures import act, worded
 from platypoos.models.gymnasium.snapshots import pickled
+from platypoos.simulator.streams import Stream
+from platypoos.simulator.watch import COMPARED, Watch
 
 _KEPT = 4  # models that a worker keeps
 _here = threading.local()

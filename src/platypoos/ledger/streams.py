@@ -2,56 +2,15 @@
 
 from __future__ import annotations
 
-import ctypes
-from collections.abc import Callable
-
 import numpy as np
 
 from platypoos.errors import InvalidArgument
+from platypoos.simulator.streams import WORD, Stream
 
-WORD = 16
-"""Bytes that say where a stream starts."""
 CALLS_PER_STREAM = 64
 """Calls of a Python model that share a stream, unless it declares ``calls_per_stream``."""
 _AHEAD = 256  # streams drawn beforehand
 _FEWEST = 8  # streams of a request, if it has as many calls: what workers can share
-
-
-class Stream:
-    """A generator that can be put at the start of any stream."""
-
-    def __init__(self) -> None:
-        self._bits = np.random.PCG64(0)
-        self.rng = np.random.Generator(self._bits)
-        self._state = self._bits.state
-        self.start = self._fast() or self._by_state
-
-    def _by_state(self, word: bytes) -> None:
-        self._state["state"]["state"] = int.from_bytes(word, "little")
-        self._bits.state = self._state
-
-    def _fast(self) -> Callable[[bytes], None] | None:
-        """Write the generator's memory, five times faster, if it is laid out as we know it."""
-        address = self._bits.ctypes.state_address
-        where = ctypes.c_void_p.from_address(address).value
-        if where is None:
-            return None
-        words = memoryview((ctypes.c_char * WORD).from_address(where)).cast("B")
-        half_used = memoryview((ctypes.c_char * 4).from_address(address + 8)).cast("B")
-        none = bytes(4)
-
-        def start(word: bytes) -> None:
-            words[:] = word
-            half_used[:] = none  # no half of a 64-bit draw is left over
-
-        trial = bytes(range(WORD))
-        self._by_state(trial)
-        expected = self.rng.bytes(32)
-        self._by_state(bytes(WORD))
-        self.rng.integers(10, dtype=np.uint32)  # leaves half of a draw
-        start(trial)
-        same = self._bits.state["has_uint32"] == 0 and self.rng.bytes(32) == expected
-        return start if same else None
 
 
 class Streams:

@@ -9,12 +9,12 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from platypoos.errors import InvalidArgument
-from platypoos.ledger.pace import never
 from platypoos.plan import Plan
 from platypoos.planners.platypoos import PlaTyPOOS
 from platypoos.planners.platypus.memory import Memory
 from platypoos.planners.platypus.ongoing import OngoingPlan
 from platypoos.search.base import Planner, Task
+from platypoos.simulator.pace import never
 
 FIRST_BUDGET = 16
 """Without a budget: calls for each action in the first part of a plan. A later part has the calls

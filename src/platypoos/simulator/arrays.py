@@ -1,0 +1,200 @@
+"""Play a batch with an array model: all walks take a step together, in one call of NumPy code."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from platypoos.checks import LARGEST_REWARD, check_state
+from platypoos.errors import InvalidArgument, MaskError, ModelError
+from platypoos.models.advice import no_legal_action
+from platypoos.models.array import ArrayModel
+from platypoos.models.failures import bad_reward, brief, explained, located, worded
+from platypoos.simulator.requests import Replies, Request, Walk
+from platypoos.simulator.streams import Stream
+
+
+class ArrayPlayer:
+    """Plays batches with an array model.
+
+    All requests of a batch share one random stream, for the model draws for many rows at once. So
+    a random sample depends on the whole batch, and with a clock also on the time that calls take.
+    """
+
+    def __init__(self, model: ArrayModel, stream: Stream) -> None:
+        self._model, self._stream = model, stream
+        self._example = np.asarray(model.initial_state)
+
+    def play(
+        self, batch: Sequence[Request], replies: Replies, due: Callable[[int], bool] | None
+    ) -> int:
+        """Play a batch and add its walks to ``replies``; returns the calls made.
+
+        After a failure ``error.calls`` are the calls made, those of the failing rows included.
+        """
+        first = len(replies)
+        walks: list[Walk] = []
+        plans: list[Sequence[Any]] = []
+        steps: list[int] = []
+        states: list[Any] = []
+        for request in batch:
+            if request.steps > len(request.actions) and self._model.policy is None:
+                raise InvalidArgument(
+                    f"a request for {request.steps} steps names {len(request.actions)} actions, "
+                    "and the model has no policy to choose the others"
+                )
+            mine: list[Walk] = [[] for _ in range(request.times if request.steps else 0)]
+            replies.append(mine)
+            walks += mine
+            plans += [request.actions] * len(mine)
+            steps += [request.steps] * len(mine)
+            states += [check_state(request.state, self._example)] * len(mine)
+        made = t = 0
+        rows: NDArray[Any] = np.array(states)  # of the walks that go on
+        live = list(range(len(walks)))
+        try:
+            while live and (due is None or not made or not due(made)):
+                actions = self._actions(rows, [plans[walk] for walk in live], t)
+                after = np.empty_like(rows)
+                went_on = np.zeros(len(live), np.bool_)
+                size, t = self._model.batch_size, t + 1
+                for start in range(0, len(live), size):
+                    if start and due is not None and due(made):
+                        live = live[:start]
+                        break
+                    part = slice(start, min(start + size, len(live)))
+                    made += part.stop - part.start
+                    after[part], rewards, ended = self._step(rows[part], actions[part])
+                    went_on[part] = ~ended
+                    for walk, action, state, reward, over in zip(
+                        live[part],
+                        actions[part].tolist() if actions.ndim == 1 else actions[part],
+                        after[part],
+                        rewards.tolist(),
+                        ended.tolist(),
+                        strict=True,
+                    ):
+                        walks[walk].append((action, state, reward, over))
+                going = [
+                    i
+                    for i, walk in enumerate(live)
+                    if went_on[i] and len(walks[walk]) < steps[walk]
+                ]
+                live = [live[i] for i in going]
+                rows = after[going]
+        except BaseException as error:
+            error.calls = made  # type: ignore[attr-defined]
+            raise
+        finally:
+            for mine in replies[first:]:
+                mine[:] = [walk for walk in mine if walk]
+        return made
+
+    def _actions(self, states: NDArray[Any], plans: list[Sequence[Any]], t: int) -> NDArray[Any]:
+        """The actions of all walks at step ``t``: the planned ones if legal, else the rule's."""
+        planned = [plan[t] if t < len(plan) else None for plan in plans]
+        by_rule = np.array([t >= len(plan) for plan in plans])
+        masks = None if self._model.legal is None else legal_masks(self._model, states)
+        if by_rule.any():
+            where = np.flatnonzero(by_rule)
+            chosen = self._ask_rule(states[where], None if masks is None else masks[where])
+            for place, action in zip(where.tolist(), chosen, strict=True):
+                planned[place] = action
+        actions = np.array(planned)
+        if masks is not None:
+            illegal = np.flatnonzero(masks[np.arange(len(actions)), actions] == 0)
+            for place in illegal.tolist():
+                allowed = np.flatnonzero(masks[place])
+                actions[place] = allowed[int(self._stream.rng.random() * len(allowed))]
+        return actions
+
+    def _ask_rule(self, states: NDArray[Any], masks: NDArray[np.uint8] | None) -> list[int]:
+        """The heaviest legal action of each state, or the action that the policy names."""
+        model = self._model
+        said = np.asarray(ask("policy", model.policy, states))
+        count = model.num_actions
+        if said.shape == (len(states),) and said.dtype.kind in "iu":
+            wrong = (said < 0) | (said >= count)
+            if masks is not None:
+                wrong |= masks[np.arange(len(states)), np.clip(said, 0, count - 1)] == 0
+            bad = np.flatnonzero(wrong)
+            if len(bad):
+                state, action = states[bad[0]], int(said[bad[0]])
+                raise ModelError(
+                    f"the model's policy chose the action {action}, which is not legal there (at "
+                    f"state {brief(state)})",
+                    state=state,
+                    action=action,
+                )
+            return said.tolist()  # type: ignore[no-any-return]
+        if said.shape != (len(states), count) or said.dtype.kind not in "biuf":
+            raise ModelError(
+                f"policy of an array model given {len(states)} states must return an action for "
+                f"each or weights of shape {(len(states), count)}, got {said.dtype} of shape "
+                f"{said.shape}",
+                state=states,
+            )
+        weights = said.astype(np.float64)
+        bad = np.flatnonzero(~(np.isfinite(weights) & (weights >= 0)).all(axis=1))
+        if len(bad):
+            raise ModelError(
+                f"the model's policy must return finite weights of at least 0, got "
+                f"{brief(said[bad[0]])} (at state {brief(states[bad[0]])})",
+                state=states[bad[0]],
+            )
+        if masks is not None:
+            weights[masks == 0] = -1.0
+        return weights.argmax(axis=1).tolist()  # type: ignore[no-any-return]
+
+    def _step(self, states: NDArray[Any], actions: NDArray[Any]) -> tuple[Any, Any, Any]:
+        """One call of the model for all rows; its failures say where."""
+        rows = actions.astype(np.int64) if actions.dtype.kind in "iub" else actions
+        try:
+            after, rewards, ended = self._model.step_batch(states, rows, self._stream.rng)
+            bad = np.flatnonzero(~(np.abs(rewards) <= LARGEST_REWARD))
+            if len(bad):
+                at = bad[0]
+                raise located(bad_reward(float(rewards[at]), states[at], _plain(actions[at])))
+        except ModelError as error:
+            if error.action is None:
+                error.state, error.action = states, rows
+            raise
+        except Exception as error:
+            raise explained(
+                error, states, rows, where=f"a batch of {len(states)} states"
+            ) from error
+        return after, rewards, ended
+
+
+def legal_masks(model: ArrayModel, states: NDArray[Any]) -> NDArray[np.uint8]:
+    """The legal actions of all states; an error if there are none in one."""
+    masks = np.asarray(ask("legal", model.legal, states))
+    wanted = (len(states), model.num_actions)
+    if masks.dtype != np.bool_ or masks.shape != wanted:
+        raise MaskError(
+            f"legal of an array model given {wanted[0]} states must return booleans of shape "
+            f"{wanted}, got {masks.dtype} of shape {masks.shape}"
+        )
+    stuck = np.flatnonzero(~masks.any(axis=1))
+    if len(stuck):
+        raise no_legal_action(states[stuck[0]])
+    return masks.astype(np.uint8)
+
+
+def ask(name: str, function: Any, states: NDArray[Any]) -> Any:
+    """What a function of an array model says of some states; its failures say where."""
+    try:
+        return function(states)
+    except Exception as error:
+        raise ModelError(
+            f"the model's {name} raised {worded(error)} (for {len(states)} "
+            f"states, the first {brief(states[0])}); the original traceback is above",
+            state=states,
+        ) from error
+
+
+def _plain(action: Any) -> Any:
+    return action.item() if np.ndim(action) == 0 else action

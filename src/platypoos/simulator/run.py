@@ -1,0 +1,241 @@
+"""The simulator: it makes the calls that planners ask for, counts them, and keeps to the clock."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from platypoos.errors import BudgetExceeded, ModelError
+from platypoos.models.array import ArrayModel
+from platypoos.models.base import Access, access_of
+from platypoos.models.function import FunctionModel
+from platypoos.simulator.arrays import ArrayPlayer
+from platypoos.simulator.asking import Legal, Rule, actions_of, questions
+from platypoos.simulator.pace import GLANCE, Pace, never
+from platypoos.simulator.play import drop_states, play
+from platypoos.simulator.requests import Replies, Request, most_calls
+from platypoos.simulator.streams import WORD, Stream, Streams
+from platypoos.simulator.watch import SMALL, Watch
+from platypoos.simulator.workers import Player, Workers
+
+
+class Simulator:
+    """The only caller of a Python model.
+
+    It knows nothing of trees or graphs. A planner gives it a batch of requests and gets walks.
+    The walks depend on the seed and the batches only, not on the executor or its workers.
+
+    If the model fails, or on Ctrl-C, the exception has what was learned before: ``error.replies``
+    is as long as the batch, ``error.calls`` counts the calls so far, the failing one included.
+
+    Args:
+        model: a :class:`~platypoos.Model`; array models are called with whole batches.
+        rng: where the random streams of the requests start.
+        budget: how many calls may be made.
+        access: RESTORE or RESET; what the model declares if left out. With RESET, only the last
+            state of a walk is reported.
+        executor: with the interface of ``concurrent.futures.Executor``, to play requests on its
+            workers.
+        timeout: the seconds to wait for a worker's answer; for ever if left out.
+        due: says whether time is up. When it is, ``run`` returns what it has: walks that are
+            shorter than asked for and have not ended, fewer walks, or none. The first call after
+            the start, and after ``allow``, is always made.
+        until: the same for the workers of an executor, who cannot ask ``due``: a time of
+            ``time.time()`` after which they stop.
+        legal: in place of the model's ``legal(state)``.
+        policy: in place of the model's ``policy(state)``.
+        actions: the model's actions as its step takes them; 0, 1, … if left out.
+
+    >>> import numpy as np
+    >>> import platypoos as pp
+    >>> from platypoos.simulator import Request, Simulator
+    >>> model = pp.FunctionModel(lambda s, a, rng: (s + a, float(s), False), 2, 0)
+    >>> simulator = Simulator(model, np.random.default_rng(0), budget=10)
+    >>> simulator.run([Request(3, [1, 1], 2), Request(0, [0], 1, times=2)])
+    [[[(1, 4, 3.0, False), (1, 5, 4.0, False)]], [[(0, 0, 0.0, False)], [(0, 0, 0.0, False)]]]
+    >>> simulator.calls, simulator.left
+    (4, 6)
+    """
+
+    def __init__(
+        self,
+        model: Any,
+        rng: np.random.Generator,
+        *,
+        budget: int,
+        access: Access | str | None = None,
+        executor: Any = None,
+        timeout: float | None = None,
+        due: Callable[[], bool] = never,
+        until: float | None = None,
+        legal: Callable[[Any], Any] | None = None,
+        policy: Callable[[Any], Any] | None = None,
+        actions: Sequence[Any] | None = None,
+    ) -> None:
+        self.model = model
+        self.access = access_of(model, access)
+        self.budget, self.calls = budget, 0
+        self.due, self.until = due, until
+        self.pace = Pace()
+        """How long calls take, if there is a clock."""
+        self.legal: Legal | None
+        """The legal actions in a state, checked; None if all are legal."""
+        self.rule: Rule | None
+        """What the model's policy does in a state, checked; None if it has no policy."""
+        listed = actions_of(model) if actions is None else actions
+        self.legal, self.rule = questions(model, legal, policy, listed)
+        self._began = 0  # calls before this decision
+        self._step = model.function if type(model) is FunctionModel else model.step
+        self._streams, self._stream = Streams(rng), Stream()
+        self._watches = False  # whether the first state has been seen
+        self._arrays: ArrayPlayer | None = None
+        self._workers: Workers | None = None
+        if executor is not None:
+            player = Player(model, legal, policy, listed, self.access)
+            self._workers = Workers(player, executor, timeout)
+        elif isinstance(model, ArrayModel):
+            self._arrays = ArrayPlayer(model, self._stream)
+
+    @property
+    def left(self) -> int:
+        """Calls that may still be made."""
+        return self.budget - self.calls
+
+    @property
+    def workers(self) -> int:
+        """Requests that are played at the same time."""
+        return 1 if self._workers is None else self._workers.number
+
+    @property
+    def watch(self) -> Watch:
+        """Notices models that change their states or are random; see ``Watch.compare``."""
+        if not self._watches:
+            self._watch, self._watches = Watch(self.model, self.model.initial_state), True
+        return self._watch
+
+    def allow(self, calls: int) -> None:
+        """Extend the budget by ``calls``, for the next decision."""
+        self.budget += calls
+        self._began = self.calls
+
+    def run(self, batch: Sequence[Request]) -> Replies:
+        """Play the requests of a batch; returns a list of walks for each, in their order.
+
+        A batch that might need more calls than are left is refused before the first call; see
+        ``fitting``.
+        """
+        asked = most_calls(batch)
+        if self.calls + asked > self.budget:
+            raise BudgetExceeded(
+                f"a request for {asked} calls was refused: {self.calls} of the budget of "
+                f"{self.budget} are spent"
+            )
+        if not batch:
+            return []
+        if not self._watches:
+            self._watch, self._watches = Watch(self.model, batch[0].state), True
+        if self._arrays is not None:
+            self._stream.start(self._streams.draw(1))
+            words = b""
+        else:
+            words = self._streams.draw(len(batch))
+        replies: Replies = []
+        before = self.calls
+        try:
+            if self.due is never:
+                self.calls = before + self._play(batch, words, replies, None)
+            else:
+                self._play_in_parts(batch, words, replies)
+        except BaseException as error:
+            self._keep(error, batch, replies)
+            raise
+        return replies
+
+    def _keep(self, error: BaseException, batch: Sequence[Request], replies: Replies) -> None:
+        """Count the calls of a failed part, and let the exception have what was learned."""
+        replies += [[] for _ in batch[len(replies) :]]
+        error.calls = self.calls  # type: ignore[attr-defined]
+        error.replies = replies  # type: ignore[attr-defined]
+
+    def _play(
+        self,
+        batch: Sequence[Request],
+        words: bytes,
+        replies: Replies,
+        due: Callable[[int], bool] | None,
+    ) -> int:
+        """Play a part of a batch; returns the calls made, and counts them if it fails."""
+        before = self.calls
+        try:
+            if self._workers is not None:
+                return self._workers.play(
+                    batch, words, replies, None if self.due is never else self.until
+                )
+            if self._arrays is not None:
+                return self._arrays.play(batch, replies, due)
+            return self._play_here(batch, words, replies, due)
+        except BaseException as error:
+            self.calls = before + getattr(error, "calls", 0)
+            raise
+
+    def _play_here(
+        self,
+        batch: Sequence[Request],
+        words: bytes,
+        replies: Replies,
+        due: Callable[[int], bool] | None,
+    ) -> int:
+        """Play requests one after the other in this thread."""
+        watch, step = self._watch, self._step
+        if watch.looks_at_states:
+            asked = most_calls(batch) if len(batch) <= SMALL else len(batch)
+            step = watch.guard(step, self.calls, asked)
+        if self.access is Access.RESET:
+            first = len(replies)
+            try:
+                made = play(step, self.legal, self.rule, batch, words, self._stream, replies, due)
+            finally:
+                drop_states(replies[first:])
+        else:
+            made = play(step, self.legal, self.rule, batch, words, self._stream, replies, due)
+        if watch.looks_at_states:
+            try:
+                watch.look_back(self.calls + made)
+            except ModelError as error:
+                error.calls = made
+                raise
+        return made
+
+    def _play_in_parts(self, batch: Sequence[Request], words: bytes, replies: Replies) -> None:
+        """Play about a millisecond of calls at a time, and look at the clock in between."""
+        start = 0
+        while start < len(batch):
+            if self.calls > self._began and self.due():
+                replies += [[] for _ in batch[start:]]
+                return
+            most = self.pace.within(GLANCE) * self.workers
+            end, asked = start, 0
+            while end < len(batch):
+                more = batch[end].steps * batch[end].times
+                if asked + more > most and end - start >= self.workers:
+                    break
+                asked += more
+                end += 1
+            before, began = self.calls, time.perf_counter()
+            look = self._look_from(before) if asked > most else None
+            part = words[start * WORD : end * WORD]
+            self.calls = before + self._play(batch[start:end], part, replies, look)
+            self.pace.note(self.calls - before, time.perf_counter() - began)
+            start = end
+
+    def _look_from(self, before: int) -> Callable[[int], bool]:
+        """The clock for calls in the middle of a part: it may want to know how many there were."""
+
+        def due(made: int) -> bool:
+            self.calls = before + made
+            return self.due()
+
+        return due
