@@ -234,7 +234,7 @@ BATCH = [Request(1, [0, 0], 2, 2), Request(3, [0, 1, 1], 3), Request(9, [1], 1)]
 
 def test_a_failure_keeps_the_walks_before_it(pools):
     CALLS.clear()
-    sim = simulator(lambda s, a, r: fails_at_7(s, a, r))
+    sim = simulator(fails_at_7)
     # 3 → 6 by 0, then 13; from 3 by 1 it is 7.
     batch = [Request(1, [0, 0], 2, 2), Request(3, [1, 1, 1], 3), Request(9, [1], 1)]
     with pytest.raises(

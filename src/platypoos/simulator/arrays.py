@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,6 +17,17 @@ from platypoos.simulator.requests import Replies, Request, Walk
 from platypoos.simulator.streams import Stream
 
 
+class Rows(NamedTuple):
+    """What came of one step from each of many states."""
+
+    states: NDArray[Any]  # [rows, ...]
+    rewards: NDArray[np.float64]  # [rows]
+    ended: NDArray[np.bool_]  # [rows]
+    calls: int
+    """The rows, and those that failed."""
+    failure: ModelError | None = None
+
+
 class ArrayPlayer:
     """Plays batches with an array model.
 
@@ -24,12 +35,20 @@ class ArrayPlayer:
     a random sample depends on the whole batch, and with a clock also on the time that calls take.
     """
 
-    def __init__(self, model: ArrayModel, stream: Stream) -> None:
+    def __init__(
+        self, model: ArrayModel, stream: Stream, legal: Any = None, policy: Any = None
+    ) -> None:
         self._model, self._stream = model, stream
+        self._legal = model.legal if legal is None else legal
+        self._policy = model.policy if policy is None else policy
         self._example = np.asarray(model.initial_state)
 
     def play(
-        self, batch: Sequence[Request], replies: Replies, due: Callable[[int], bool] | None
+        self,
+        batch: Sequence[Request],
+        replies: Replies,
+        due: Callable[[int], bool] | None,
+        check_legal: bool,
     ) -> int:
         """Play a batch and add its walks to ``replies``; returns the calls made.
 
@@ -41,7 +60,7 @@ class ArrayPlayer:
         steps: list[int] = []
         states: list[Any] = []
         for request in batch:
-            if request.steps > len(request.actions) and self._model.policy is None:
+            if request.steps > len(request.actions) and self._policy is None:
                 raise InvalidArgument(
                     f"a request for {request.steps} steps names {len(request.actions)} actions, "
                     "and the model has no policy to choose the others"
@@ -57,7 +76,7 @@ class ArrayPlayer:
         live = list(range(len(walks)))
         try:
             while live and (due is None or not made or not due(made)):
-                actions = self._actions(rows, [plans[walk] for walk in live], t)
+                actions = self._actions(rows, [plans[walk] for walk in live], t, check_legal)
                 after = np.empty_like(rows)
                 went_on = np.zeros(len(live), np.bool_)
                 size, t = self._model.batch_size, t + 1
@@ -93,11 +112,15 @@ class ArrayPlayer:
                 mine[:] = [walk for walk in mine if walk]
         return made
 
-    def _actions(self, states: NDArray[Any], plans: list[Sequence[Any]], t: int) -> NDArray[Any]:
+    def _actions(
+        self, states: NDArray[Any], plans: list[Sequence[Any]], t: int, check_legal: bool
+    ) -> NDArray[Any]:
         """The actions of all walks at step ``t``: the planned ones if legal, else the rule's."""
         planned = [plan[t] if t < len(plan) else None for plan in plans]
         by_rule = np.array([t >= len(plan) for plan in plans])
-        masks = None if self._model.legal is None else legal_masks(self._model, states)
+        masks = None
+        if check_legal and self._legal is not None:
+            masks = legal_masks(self._legal, states, self._model.num_actions)
         if by_rule.any():
             where = np.flatnonzero(by_rule)
             chosen = self._ask_rule(states[where], None if masks is None else masks[where])
@@ -113,9 +136,8 @@ class ArrayPlayer:
 
     def _ask_rule(self, states: NDArray[Any], masks: NDArray[np.uint8] | None) -> list[int]:
         """The heaviest legal action of each state, or the action that the policy names."""
-        model = self._model
-        said = np.asarray(ask("policy", model.policy, states))
-        count = model.num_actions
+        said = np.asarray(ask("policy", self._policy, states))
+        count = self._model.num_actions
         if said.shape == (len(states),) and said.dtype.kind in "iu":
             wrong = (said < 0) | (said >= count)
             if masks is not None:
@@ -149,6 +171,21 @@ class ArrayPlayer:
             weights[masks == 0] = -1.0
         return weights.argmax(axis=1).tolist()  # type: ignore[no-any-return]
 
+    def step_rows(self, states: NDArray[Any], actions: NDArray[Any]) -> Rows:
+        """Take a step from each state, a batch at a time; what came before a failure is kept."""
+        n, size = len(states), self._model.batch_size
+        after = np.empty_like(states)
+        rewards, ended = np.empty(n), np.empty(n, np.bool_)
+        made = 0
+        for start in range(0, n, size):
+            rows = slice(start, min(n, start + size))
+            made = rows.stop
+            try:
+                after[rows], rewards[rows], ended[rows] = self._step(states[rows], actions[rows])
+            except ModelError as error:
+                return Rows(after[:start], rewards[:start], ended[:start], made, error)
+        return Rows(after, rewards, ended, made)
+
     def _step(self, states: NDArray[Any], actions: NDArray[Any]) -> tuple[Any, Any, Any]:
         """One call of the model for all rows; its failures say where."""
         rows = actions.astype(np.int64) if actions.dtype.kind in "iub" else actions
@@ -169,10 +206,10 @@ class ArrayPlayer:
         return after, rewards, ended
 
 
-def legal_masks(model: ArrayModel, states: NDArray[Any]) -> NDArray[np.uint8]:
+def legal_masks(legal: Any, states: NDArray[Any], num_actions: int) -> NDArray[np.uint8]:
     """The legal actions of all states; an error if there are none in one."""
-    masks = np.asarray(ask("legal", model.legal, states))
-    wanted = (len(states), model.num_actions)
+    masks = np.asarray(ask("legal", legal, states))
+    wanted = (len(states), num_actions)
     if masks.dtype != np.bool_ or masks.shape != wanted:
         raise MaskError(
             f"legal of an array model given {wanted[0]} states must return booleans of shape "

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
+from numpy.typing import NDArray
 
-from platypoos.errors import BudgetExceeded, ModelError
+from platypoos.errors import BudgetExceeded, InvalidArgument, ModelError
 from platypoos.models.array import ArrayModel
 from platypoos.models.base import Access, access_of
 from platypoos.models.function import FunctionModel
-from platypoos.simulator.arrays import ArrayPlayer
+from platypoos.simulator.arrays import ArrayPlayer, Rows
 from platypoos.simulator.asking import Legal, Rule, actions_of, questions
 from platypoos.simulator.pace import GLANCE, Pace, never
 from platypoos.simulator.play import drop_states, play
@@ -88,6 +89,7 @@ class Simulator:
         listed = actions_of(model) if actions is None else actions
         self.legal, self.rule = questions(model, legal, policy, listed)
         self._began = 0  # calls before this decision
+        self._here, self._checks = False, True  # how the current batch is played
         self._step = model.function if type(model) is FunctionModel else model.step
         self._streams, self._stream = Streams(rng), Stream()
         self._watches = False  # whether the first state has been seen
@@ -97,7 +99,7 @@ class Simulator:
             player = Player(model, legal, policy, listed, self.access)
             self._workers = Workers(player, executor, timeout)
         elif isinstance(model, ArrayModel):
-            self._arrays = ArrayPlayer(model, self._stream)
+            self._arrays = ArrayPlayer(model, self._stream, legal, policy)
 
     @property
     def left(self) -> int:
@@ -121,22 +123,25 @@ class Simulator:
         self.budget += calls
         self._began = self.calls
 
-    def run(self, batch: Sequence[Request]) -> Replies:
+    def run(
+        self, batch: Sequence[Request], *, here: bool = False, check_legal: bool = True
+    ) -> Replies:
         """Play the requests of a batch; returns a list of walks for each, in their order.
 
-        A batch that might need more calls than are left is refused before the first call; see
-        ``fitting``.
+        Args:
+            batch: if it might need more calls than are left, it is refused before the first call;
+                see ``fitting``.
+            here: play in this thread, even if there is an executor.
+            check_legal: False if all actions are known to be legal: the model is not asked.
         """
         asked = most_calls(batch)
         if self.calls + asked > self.budget:
-            raise BudgetExceeded(
-                f"a request for {asked} calls was refused: {self.calls} of the budget of "
-                f"{self.budget} are spent"
-            )
+            self._refuse(asked)
         if not batch:
             return []
         if not self._watches:
-            self._watch, self._watches = Watch(self.model, batch[0].state), True
+            self._watch, self._watches = Watch(self.model, batch[0][0]), True
+        self._here, self._checks = here, check_legal
         if self._arrays is not None:
             self._stream.start(self._streams.draw(1))
             words = b""
@@ -154,6 +159,48 @@ class Simulator:
             raise
         return replies
 
+    def run_rows(self, states: NDArray[Any], actions: NDArray[Any]) -> Rows:
+        """Take one step from each state of an array model, without a reply for each.
+
+        With a clock, or after a failure, there are fewer rows; ``Rows.failure`` is the error.
+        """
+        if self._arrays is None:
+            raise InvalidArgument("run_rows is for array models")
+        if self.calls + len(states) > self.budget:
+            self._refuse(len(states))
+        self._stream.start(self._streams.draw(1))
+        if self.due is never:
+            rows = self._arrays.step_rows(states, actions)
+            self.calls += rows.calls
+            return rows
+        parts: list[Rows] = []
+        start = 0
+        while start < len(states) and not (self.calls > self._began and self.due()):
+            end = min(len(states), start + self.pace.within(GLANCE))
+            began = time.perf_counter()
+            parts.append(self._arrays.step_rows(states[start:end], actions[start:end]))
+            self.calls += parts[-1].calls
+            self.pace.note(parts[-1].calls, time.perf_counter() - began)
+            if parts[-1].failure is not None:
+                break
+            start = end
+        if not parts:
+            return Rows(states[:0], np.empty(0), np.empty(0, np.bool_), 0)
+        after, rewards, ended, calls, failures = zip(*parts, strict=True)
+        return Rows(
+            np.concatenate(after),
+            np.concatenate(rewards),
+            np.concatenate(ended),
+            sum(calls),
+            failures[-1],
+        )
+
+    def _refuse(self, asked: int) -> NoReturn:
+        raise BudgetExceeded(
+            f"a request for {asked} calls was refused: {self.calls} of the budget of "
+            f"{self.budget} are spent"
+        )
+
     def _keep(self, error: BaseException, batch: Sequence[Request], replies: Replies) -> None:
         """Count the calls of a failed part, and let the exception have what was learned."""
         replies += [[] for _ in batch[len(replies) :]]
@@ -170,12 +217,11 @@ class Simulator:
         """Play a part of a batch; returns the calls made, and counts them if it fails."""
         before = self.calls
         try:
-            if self._workers is not None:
-                return self._workers.play(
-                    batch, words, replies, None if self.due is never else self.until
-                )
+            if self._workers is not None and not self._here:
+                until = None if self.due is never else self.until
+                return self._workers.play(batch, words, replies, until, self._checks)
             if self._arrays is not None:
-                return self._arrays.play(batch, replies, due)
+                return self._arrays.play(batch, replies, due, self._checks)
             return self._play_here(batch, words, replies, due)
         except BaseException as error:
             self.calls = before + getattr(error, "calls", 0)
@@ -190,17 +236,18 @@ class Simulator:
     ) -> int:
         """Play requests one after the other in this thread."""
         watch, step = self._watch, self._step
+        legal = self.legal if self._checks else None
         if watch.looks_at_states:
             asked = most_calls(batch) if len(batch) <= SMALL else len(batch)
             step = watch.guard(step, self.calls, asked)
         if self.access is Access.RESET:
             first = len(replies)
             try:
-                made = play(step, self.legal, self.rule, batch, words, self._stream, replies, due)
+                made = play(step, legal, self.rule, batch, words, self._stream, replies, due)
             finally:
                 drop_states(replies[first:])
         else:
-            made = play(step, self.legal, self.rule, batch, words, self._stream, replies, due)
+            made = play(step, legal, self.rule, batch, words, self._stream, replies, due)
         if watch.looks_at_states:
             try:
                 watch.look_back(self.calls + made)
@@ -219,7 +266,7 @@ class Simulator:
             most = self.pace.within(GLANCE) * self.workers
             end, asked = start, 0
             while end < len(batch):
-                more = batch[end].steps * batch[end].times
+                more = batch[end][2] * batch[end][3]
                 if asked + more > most and end - start >= self.workers:
                     break
                 asked += more
