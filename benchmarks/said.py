@@ -21,8 +21,8 @@ from typing import Any
 import numpy as np
 
 import platypoos as pp
-from platypoos.ledger import base as simulator
 from platypoos.progress import progress_bar
+from platypoos.simulator import run as simulator
 from platypoos.simulator.watch import Watch
 
 SEEDS = 10

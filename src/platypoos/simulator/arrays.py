@@ -13,7 +13,7 @@ from platypoos.errors import InvalidArgument, MaskError, ModelError
 from platypoos.models.advice import no_legal_action
 from platypoos.models.array import ArrayModel
 from platypoos.models.failures import bad_reward, brief, explained, located, worded
-from platypoos.simulator.requests import Replies, Request, Walk
+from platypoos.simulator.requests import IfLegal, Replies, Request, Walk
 from platypoos.simulator.streams import Stream
 
 
@@ -76,7 +76,10 @@ class ArrayPlayer:
         live = list(range(len(walks)))
         try:
             while live and (due is None or not made or not due(made)):
-                actions = self._actions(rows, [plans[walk] for walk in live], t, check_legal)
+                actions, fine = self._actions(rows, [plans[walk] for walk in live], t, check_legal)
+                if not fine.all():
+                    live = [walk for walk, goes_on in zip(live, fine, strict=True) if goes_on]
+                    rows, actions = rows[fine], actions[fine]
                 after = np.empty_like(rows)
                 went_on = np.zeros(len(live), np.bool_)
                 size, t = self._model.batch_size, t + 1
@@ -114,9 +117,15 @@ class ArrayPlayer:
 
     def _actions(
         self, states: NDArray[Any], plans: list[Sequence[Any]], t: int, check_legal: bool
-    ) -> NDArray[Any]:
-        """The actions of all walks at step ``t``: the planned ones if legal, else the rule's."""
+    ) -> tuple[NDArray[Any], NDArray[np.bool_]]:
+        """The actions of all walks at step ``t``, and which walks go on.
+
+        The actions are the planned ones if these are legal, or those of the rule.
+        """
         planned = [plan[t] if t < len(plan) else None for plan in plans]
+        strict = np.array([type(action) is IfLegal for action in planned])
+        for place in np.flatnonzero(strict).tolist():
+            planned[place] = planned[place].action  # type: ignore[union-attr]
         by_rule = np.array([t >= len(plan) for plan in plans])
         masks = None
         if check_legal and self._legal is not None:
@@ -127,12 +136,14 @@ class ArrayPlayer:
             for place, action in zip(where.tolist(), chosen, strict=True):
                 planned[place] = action
         actions = np.array(planned)
+        goes_on = np.ones(len(actions), np.bool_)
         if masks is not None:
-            illegal = np.flatnonzero(masks[np.arange(len(actions)), actions] == 0)
-            for place in illegal.tolist():
+            illegal = masks[np.arange(len(actions)), actions] == 0
+            goes_on = ~(illegal & strict)
+            for place in np.flatnonzero(illegal & ~strict).tolist():
                 allowed = np.flatnonzero(masks[place])
                 actions[place] = allowed[int(self._stream.rng.random() * len(allowed))]
-        return actions
+        return actions, goes_on
 
     def _ask_rule(self, states: NDArray[Any], masks: NDArray[np.uint8] | None) -> list[int]:
         """The heaviest legal action of each state, or the action that the policy names."""

@@ -12,12 +12,14 @@ from platypoos.checks import LARGEST_REWARD, as_number
 from platypoos.errors import InvalidArgument, ModelError
 from platypoos.models.failures import NOTHING, as_flag, bad_reward, explained, located
 from platypoos.simulator.asking import Legal, Rule, contains
-from platypoos.simulator.requests import Replies, Request, Walk
+from platypoos.simulator.requests import IfLegal, Replies, Request, Walk
 from platypoos.simulator.streams import Stream
 
 _LOW, _HIGH = -LARGEST_REWARD, LARGEST_REWARD
 _RULE: Any = object()
 """In place of an action: the rule chooses."""
+_STOP: Any = object()
+"""In place of an action: it is not legal, and the walk stops."""
 _ONCE = (None,)  # faster to go through than range(1)
 _CHOOSING: Any = object()
 """In place of a result: the next step has not been made yet."""
@@ -35,8 +37,9 @@ def play(
 ) -> int:
     """Play requests and add the walks of each to ``replies``; returns the calls made.
 
-    An action that is not legal is replaced by a random legal one. A failure leaves the steps
-    before it in ``replies``; ``error.calls`` are the calls made, the failing one included.
+    An action that is not legal is replaced by a random legal one, or stops the walk (``IfLegal``).
+    A failure leaves the steps before it in ``replies``; ``error.calls`` are the calls made, the
+    failing one included.
 
     Args:
         step: the model's step.
@@ -83,6 +86,8 @@ def play(
                     if chooses:
                         result = _CHOOSING
                         action = _choose(legal, rule, state, action, rng)  # noqa: PLW2901
+                        if action is _STOP:
+                            break
                     result = NOTHING
                     result = step(state, action, rng)
                     after, reward, ended = result
@@ -130,6 +135,9 @@ def _choose(
     if planned is _RULE:
         assert rule is not None  # noqa: S101  the request was refused otherwise
         return rule(state, allowed)
+    if type(planned) is IfLegal:
+        is_legal = allowed is None or contains(allowed, planned.action)
+        return planned.action if is_legal else _STOP
     if allowed is None or contains(allowed, planned):
         return planned
     return allowed[int(rng.random() * len(allowed))]
