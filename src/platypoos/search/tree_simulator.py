@@ -86,8 +86,8 @@ class TreeSimulator(Ledger):
         self._seed = draw_seed(rng) if advisor.masked or advisor.guided else 0
         self._drawn = 0  # actions that were drawn here
         self._simulator = Simulator(
-            model, rng, budget=budget, access=access, executor=executor, timeout=timeout,
-            until=until,
+            model, rng, budget=budget, state=state, access=access, executor=executor,
+            timeout=timeout, until=until,
         )  # fmt: skip
         self._in_arrays = isinstance(model, ArrayModel) and executor is None
         self.states: Any
@@ -144,11 +144,27 @@ class TreeSimulator(Ledger):
             if self._in_arrays:
                 self._evaluate_rows(tree, nodes, repeats)
             else:
-                self._evaluate_states(tree, nodes, repeats)
+                for part in self._parts(tree, nodes, repeats):
+                    self._evaluate_states(tree, nodes, part)
             if fresh is not None:
                 self.appraise(tree, nodes[fresh & (tree.pulls[nodes] > 0)])
         except ModelError as error:
             raise self._kept(error) from error.__cause__
+
+    def _parts(self, tree: Tree, nodes: Nodes, repeats: Nodes) -> list[Nodes]:
+        """Repeats of nodes in one part, or a few first if their results are to be compared.
+
+        So a model that is random costs few calls before it is noticed.
+        """
+        if not self._simulator.watch.compares(self.calls):
+            return [repeats]
+        ends = np.cumsum(repeats)
+        if not len(ends) or ends[-1] <= 2 * COMPARED:
+            return [repeats]
+        if not ((tree.pulls[nodes] > 0) | (repeats > 1)).any():
+            return [repeats]  # nothing is repeated
+        first = np.clip(2 * COMPARED - ends + repeats, 0, repeats)
+        return [first, repeats - first]
 
     def _evaluate_states(self, tree: Tree, nodes: Nodes, repeats: Nodes) -> None:
         """Sample nodes from the stored states of their parents."""

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from platypoos.errors import BudgetExceeded, InvalidArgument, ModelError
 from platypoos.models.array import ArrayModel
 from platypoos.models.base import Access, access_of
+from platypoos.models.failures import NOTHING
 from platypoos.models.function import FunctionModel
 from platypoos.simulator.arrays import ArrayPlayer, Rows
 from platypoos.simulator.asking import Legal, Rule, actions_of, questions
@@ -36,6 +37,8 @@ class Simulator:
         model: a :class:`~platypoos.Model`; array models are called with whole batches.
         rng: where the random streams of the requests start.
         budget: how many calls may be made.
+        state: where planning starts. It is watched: the model must not change it. If left out, it
+            is the state of the first request.
         access: RESTORE or RESET; what the model declares if left out. With RESET, only the last
             state of a walk is reported.
         executor: with the interface of ``concurrent.futures.Executor``, to play requests on its
@@ -67,6 +70,7 @@ class Simulator:
         rng: np.random.Generator,
         *,
         budget: int,
+        state: Any = NOTHING,
         access: Access | str | None = None,
         executor: Any = None,
         timeout: float | None = None,
@@ -92,7 +96,9 @@ class Simulator:
         self._here, self._checks = False, True  # how the current batch is played
         self._step = model.function if type(model) is FunctionModel else model.step
         self._streams, self._stream = Streams(rng), Stream()
-        self._watches = False  # whether the first state has been seen
+        self._watches = state is not NOTHING  # whether the first state is known
+        if self._watches:
+            self._watch = Watch(model, state)
         self._arrays: ArrayPlayer | None = None
         self._workers: Workers | None = None
         if executor is not None:
