@@ -184,43 +184,39 @@ class TreeSimulator(Ledger):
                 for start in range(0, count, most):
                     times = min(most, count - start)
                     batch.append(_new(Request, (states[parent], (action,), 1, times)))
-        before = self.calls
+        called_before = self.calls
         failure: BaseException | None = None
         try:
             replies = self._simulator.run(batch, check_legal=False)
         except BaseException as error:  # noqa: BLE001  it is raised when all samples are noted
             replies, failure = _replies_of(error), error
         watch = self._simulator.watch
-        compares = watch.compares(before)
+        compares = watch.compares(called_before)
         answers = iter(replies)
         means: list[float] = []
         pulls: list[int] = []
         ends: list[int] = []  # nodes that turn out to be terminal
         try:
-            for node, parent, action, count, pulled, mean in zip(
+            for node, parent, action, count, pulled, mean, flag in zip(
                 numbers, parents, actions, counts, tree.pulls[where].tolist(),
-                tree.reward[where].tolist(), strict=True,
+                tree.reward[where].tolist(), tree.flags[where].tolist(), strict=True,
             ):  # fmt: skip
                 drift, got = 0.0, pulled
-                over = pulled > 0 and bool(tree.flags[node] & TERMINAL)
+                over = flag & TERMINAL != 0
                 for _ in range(0, count, most):
-                    for ((_, after, reward, ended),) in next(answers, ()):
-                        if got:
-                            if ended is not over:
-                                raise located(
-                                    not_deterministic(states[parent], action),
-                                    states[parent],
-                                    action,
-                                )
-                            if compares:
-                                compares = watch.compare(
-                                    states[parent], action, states[node], after
-                                )
-                            drift += reward - mean  # exact when rewards have no noise
-                        else:
-                            mean, over = reward, ended  # noqa: PLW2901  the first sample
-                            states[node] = after
-                        got += 1
+                    walks = next(answers)
+                    if walks and not got:
+                        _, states[node], mean, over = walks[0][0]  # noqa: PLW2901  the first sample
+                        got = 1
+                        walks = walks[1:]
+                    for ((_, after, _, ended),) in walks:
+                        if ended is not over:
+                            before = states[parent]
+                            raise located(not_deterministic(before, action), before, action)
+                        if compares:
+                            compares = watch.compare(states[parent], action, states[node], after)
+                    drift += sum([walk[0][2] - mean for walk in walks])  # 0 if there is no noise
+                    got += len(walks)
                 means.append(mean + drift / got if drift else mean)
                 pulls.append(got)
                 if over:

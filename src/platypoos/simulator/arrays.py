@@ -70,18 +70,19 @@ class ArrayPlayer:
             walks += mine
             plans += [request.actions] * len(mine)
             steps += [request.steps] * len(mine)
-            states += [check_state(request.state, self._example)] * len(mine)
+            states += [self._checked(request.state)] * len(mine)
         made = t = 0
         rows: NDArray[Any] = np.array(states)  # of the walks that go on
         live = list(range(len(walks)))
         try:
             while live and (due is None or not made or not due(made)):
-                actions, fine = self._actions(rows, [plans[walk] for walk in live], t, check_legal)
-                if not fine.all():
-                    live = [walk for walk, goes_on in zip(live, fine, strict=True) if goes_on]
-                    rows, actions = rows[fine], actions[fine]
+                ahead = [plans[walk] for walk in live]
+                actions, stopped = self._actions(rows, ahead, t, check_legal)
+                if stopped:
+                    live = np.delete(live, stopped).tolist()
+                    rows, actions = np.delete(rows, stopped, 0), np.delete(actions, stopped, 0)
                 after = np.empty_like(rows)
-                went_on = np.zeros(len(live), np.bool_)
+                over: list[bool] = []
                 size, t = self._model.batch_size, t + 1
                 for start in range(0, len(live), size):
                     if start and due is not None and due(made):
@@ -90,23 +91,21 @@ class ArrayPlayer:
                     part = slice(start, min(start + size, len(live)))
                     made += part.stop - part.start
                     after[part], rewards, ended = self._step(rows[part], actions[part])
-                    went_on[part] = ~ended
-                    for walk, action, state, reward, over in zip(
-                        live[part],
-                        actions[part].tolist() if actions.ndim == 1 else actions[part],
-                        after[part],
-                        rewards.tolist(),
-                        ended.tolist(),
-                        strict=True,
-                    ):
-                        walks[walk].append((action, state, reward, over))
+                    over += (ends := ended.tolist())
+                    played = actions[part].tolist() if actions.ndim == 1 else actions[part]
+                    taken = zip(played, after[part], rewards.tolist(), ends, strict=True)
+                    for walk, step in zip(live[part], taken, strict=True):
+                        walks[walk].append(step)
                 going = [
-                    i
-                    for i, walk in enumerate(live)
-                    if went_on[i] and len(walks[walk]) < steps[walk]
+                    place
+                    for place, walk in enumerate(live)
+                    if not over[place] and len(walks[walk]) < steps[walk]
                 ]
-                live = [live[i] for i in going]
-                rows = after[going]
+                if len(going) == len(rows):
+                    rows = after
+                else:
+                    live = [live[place] for place in going]
+                    rows = after[going]
         except BaseException as error:
             error.calls = made  # type: ignore[attr-defined]
             raise
@@ -115,35 +114,42 @@ class ArrayPlayer:
                 mine[:] = [walk for walk in mine if walk]
         return made
 
+    def _checked(self, state: Any) -> Any:
+        """A state of the model's kind."""
+        example = self._example
+        if getattr(state, "dtype", None) == example.dtype and state.shape == example.shape:
+            return state
+        return check_state(state, example)
+
     def _actions(
         self, states: NDArray[Any], plans: list[Sequence[Any]], t: int, check_legal: bool
-    ) -> tuple[NDArray[Any], NDArray[np.bool_]]:
-        """The actions of all walks at step ``t``, and which walks go on.
+    ) -> tuple[NDArray[Any], list[int]]:
+        """The actions of all walks at step ``t``, and which walks stop before it.
 
         The actions are the planned ones if these are legal, or those of the rule.
         """
         planned = [plan[t] if t < len(plan) else None for plan in plans]
-        strict = np.array([type(action) is IfLegal for action in planned])
-        for place in np.flatnonzero(strict).tolist():
+        strict = [place for place, action in enumerate(planned) if type(action) is IfLegal]
+        for place in strict:
             planned[place] = planned[place].action  # type: ignore[union-attr]
-        by_rule = np.array([t >= len(plan) for plan in plans])
         masks = None
         if check_legal and self._legal is not None:
             masks = legal_masks(self._legal, states, self._model.num_actions)
-        if by_rule.any():
-            where = np.flatnonzero(by_rule)
-            chosen = self._ask_rule(states[where], None if masks is None else masks[where])
-            for place, action in zip(where.tolist(), chosen, strict=True):
+        by_rule = [place for place, plan in enumerate(plans) if t >= len(plan)]
+        if by_rule:
+            chosen = self._ask_rule(states[by_rule], None if masks is None else masks[by_rule])
+            for place, action in zip(by_rule, chosen, strict=True):
                 planned[place] = action
         actions = np.array(planned)
-        goes_on = np.ones(len(actions), np.bool_)
+        stopped: list[int] = []
         if masks is not None:
-            illegal = masks[np.arange(len(actions)), actions] == 0
-            goes_on = ~(illegal & strict)
-            for place in np.flatnonzero(illegal & ~strict).tolist():
+            for place in np.flatnonzero(masks[np.arange(len(actions)), actions] == 0).tolist():
+                if place in strict:
+                    stopped.append(place)
+                    continue
                 allowed = np.flatnonzero(masks[place])
                 actions[place] = allowed[int(self._stream.rng.random() * len(allowed))]
-        return actions, goes_on
+        return actions, stopped
 
     def _ask_rule(self, states: NDArray[Any], masks: NDArray[np.uint8] | None) -> list[int]:
         """The heaviest legal action of each state, or the action that the policy names."""
