@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from test_simulator import batches
 
 import platypoos as pp
-from platypoos.simulator import Request, Simulator
+from platypoos.simulator import IfLegal, Request, Simulator
 
 
 def one(state, action, rng):
@@ -65,6 +65,51 @@ def test_legal_actions_are_asked_for_all_at_once():
         for action, after, _, _ in walk:
             assert action % 2 == state % 2
             state = int(after)
+
+
+def test_an_action_that_is_tried_only_if_it_is_legal():
+    def legal(states):
+        return (np.arange(3)[None] % 2) == (states[:, None] % 2)
+
+    array = pp.ArrayModel(many, 3, np.int64(1), batch_size=5, legal=legal)
+    sim = Simulator(array, np.random.default_rng(0), budget=1_000)
+    batch = [Request(n, [IfLegal(0), IfLegal(1)], 2) for n in range(4)]
+    replies = sim.run(batch)
+    assert [[action for action, *_ in walk] for (walk, *_) in replies[::2]] == [[0], [0]]
+    assert replies[1] == replies[3] == [[]]
+    assert sim.calls == 2
+
+
+def test_rows_are_single_steps():
+    states, actions = np.arange(12), np.arange(12) % 3
+    sim = Simulator(ARRAY, np.random.default_rng(0), budget=24)
+    rows = sim.run_rows(states, actions)
+    for i, (after, reward, ended) in enumerate(zip(*rows[:3], strict=True)):
+        assert (after, reward, ended) == one(i, i % 3, None)
+    sim.due = lambda: sim.calls >= 15
+    assert len(sim.run_rows(states, actions).rewards) >= 3
+    with pytest.raises(pp.BudgetExceeded):
+        sim.run_rows(states, actions)
+    with pytest.raises(pp.InvalidArgument, match="array models"):
+        Simulator(FUNCTION, np.random.default_rng(0), budget=24).run_rows(states, actions)
+
+
+@pytest.mark.parametrize("error", [RuntimeError, KeyboardInterrupt])
+def test_rows_that_fail(error):
+    def step(states, actions, rng):
+        if (states == 7).any():
+            raise error
+        return states + 1, np.ones(len(states)), False
+
+    sim = Simulator(pp.ArrayModel(step, 2, 0, batch_size=3), np.random.default_rng(0), budget=100)
+    try:
+        rows = sim.run_rows(np.arange(12), np.zeros(12, np.int64))
+    except KeyboardInterrupt:
+        assert error is KeyboardInterrupt
+    else:
+        assert rows.rewards.tolist() == [1.0] * 6
+        assert isinstance(rows.failure, pp.ModelError)
+    assert sim.calls == 9
 
 
 def test_states_are_arrays_of_their_own():

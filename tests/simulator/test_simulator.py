@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import platypoos as pp
-from platypoos.simulator import Request, Simulator, fitting
+from platypoos.simulator import IfLegal, Request, Simulator, fitting
 from platypoos.simulator.requests import most_calls
 
 CALLS = Counter()
@@ -166,6 +166,32 @@ def test_actions_that_are_not_legal_are_replaced():
             played[state % 2, action] += 1
             state = after
     assert min(played[1, 0], played[1, 2], played[0, 0], played[0, 1]) > 5
+
+
+def test_an_action_that_is_tried_only_if_it_is_legal(pools):
+    batch = [Request(2, [0, IfLegal(0), 1, IfLegal(2)], 4, 2), Request(1, [IfLegal(1), 0], 2)]
+    alone = simulator(said={"legal": even})
+    replies = alone.run(batch)
+    # From 2 by 0 to 4, to 8, by 1 to 17, where 2 is legal; in 1 the action 1 is not.
+    assert [[action for action, *_ in walk] for walk in replies[0]] == [[0, 0, 1, 2]] * 2
+    assert replies[1] == [[]]
+    assert alone.calls == 8
+    for pool in pools.values():
+        assert simulator(said={"legal": even}, executor=pool).run(batch) == replies
+
+
+def test_legal_actions_need_not_be_checked():
+    def legal(state):
+        raise AssertionError
+
+    sim = simulator(said={"legal": legal})
+    assert sim.run([Request(1, [1], 1)], check_legal=False)[0][0][0][0] == 1
+
+
+def test_a_batch_can_be_played_here_in_spite_of_the_executor():
+    sim, alone = simulator(executor=Pool()), simulator()
+    assert sim.run(BATCHES[0], here=True) == alone.run(BATCHES[0])
+    assert sim.calls == alone.calls
 
 
 def test_the_rule_goes_on_after_the_actions():

@@ -71,6 +71,7 @@ class ArrayPlayer:
             plans += [request.actions] * len(mine)
             steps += [request.steps] * len(mine)
             states += [self._checked(request.state)] * len(mine)
+        barred: set[int] = set()  # walks that stopped before an action that is not legal
         made = t = 0
         rows: NDArray[Any] = np.array(states)  # of the walks that go on
         live = list(range(len(walks)))
@@ -79,6 +80,7 @@ class ArrayPlayer:
                 ahead = [plans[walk] for walk in live]
                 actions, stopped = self._actions(rows, ahead, t, check_legal)
                 if stopped:
+                    barred.update(id(walks[live[place]]) for place in stopped)
                     live = np.delete(live, stopped).tolist()
                     rows, actions = np.delete(rows, stopped, 0), np.delete(actions, stopped, 0)
                 after = np.empty_like(rows)
@@ -111,7 +113,7 @@ class ArrayPlayer:
             raise
         finally:
             for mine in replies[first:]:
-                mine[:] = [walk for walk in mine if walk]
+                mine[:] = [walk for walk in mine if walk or id(walk) in barred]
         return made
 
     def _checked(self, state: Any) -> Any:
@@ -201,6 +203,9 @@ class ArrayPlayer:
                 after[rows], rewards[rows], ended[rows] = self._step(states[rows], actions[rows])
             except ModelError as error:
                 return Rows(after[:start], rewards[:start], ended[:start], made, error)
+            except BaseException as error:
+                error.calls = made  # type: ignore[attr-defined]
+                raise
         return Rows(after, rewards, ended, made)
 
     def _step(self, states: NDArray[Any], actions: NDArray[Any]) -> tuple[Any, Any, Any]:

@@ -176,16 +176,13 @@ class Simulator:
             self._refuse(len(states))
         self._stream.start(self._streams.draw(1))
         if self.due is never:
-            rows = self._arrays.step_rows(states, actions)
-            self.calls += rows.calls
-            return rows
+            return self._step_rows(states, actions)
         parts: list[Rows] = []
         start = 0
         while start < len(states) and not (self.calls > self._began and self.due()):
             end = min(len(states), start + self.pace.within(GLANCE))
             began = time.perf_counter()
-            parts.append(self._arrays.step_rows(states[start:end], actions[start:end]))
-            self.calls += parts[-1].calls
+            parts.append(self._step_rows(states[start:end], actions[start:end]))
             self.pace.note(parts[-1].calls, time.perf_counter() - began)
             if parts[-1].failure is not None:
                 break
@@ -200,6 +197,17 @@ class Simulator:
             sum(calls),
             failures[-1],
         )
+
+    def _step_rows(self, states: NDArray[Any], actions: NDArray[Any]) -> Rows:
+        """Take and count the steps."""
+        assert self._arrays is not None  # noqa: S101  whoever calls has looked
+        try:
+            rows = self._arrays.step_rows(states, actions)
+        except BaseException as error:  # interrupted
+            self.calls += getattr(error, "calls", 0)
+            raise
+        self.calls += rows.calls
+        return rows
 
     def _refuse(self, asked: int) -> NoReturn:
         raise BudgetExceeded(
