@@ -146,6 +146,24 @@ def test_a_request_has_its_own_stream():
     assert one == other
 
 
+def test_a_walk_step_by_step_draws_the_same_numbers():
+    (walk,) = simulator().run([Request(1, [0, 1, 2, 0], 4)])[0]
+    sim, state = simulator(), 1
+    for t, (action, after, reward, ended) in enumerate(walk):
+        (step,) = sim.run([Request(state, [action], 1)], go_on=t > 0)[0][0]
+        assert step == (action, after, reward, ended)
+        state = after
+    assert sim.run([Request(1, [0], 1)]) == simulator_after(2).run([Request(1, [0], 1)])
+
+
+def simulator_after(batches):
+    """A simulator that has drawn the streams of some batches."""
+    sim = simulator()
+    for _ in range(batches - 1):
+        sim.run([Request(1, [0], 1)])
+    return sim
+
+
 def test_with_reset_only_the_last_state_of_a_walk_is_kept():
     walk = simulator(access="reset").run([Request(1, [0, 1], 2)])[0][0]
     assert [state for _, state, _, _ in walk] == [None, 5]

@@ -393,7 +393,7 @@ class TreeSimulator(Ledger):
                         action = self._choose(state, planned, mask, rolling_out)
                         if action != planned and not pulls:
                             tree.action[node] = action
-                    step = self._one_step(state, action, here=True)
+                    step = self._one_step(state, action, here=True, go_on=bool(samples))
                 else:
                     following = next(steps, None)
                     if following is None:
@@ -456,13 +456,16 @@ class TreeSimulator(Ledger):
         except ModelError as error:
             raise self._kept(located(error)) from error.__cause__
 
-    def _one_step(self, state: Any, action: int, *, here: bool = False) -> Step:
+    def _one_step(
+        self, state: Any, action: int, *, here: bool = False, go_on: bool = False
+    ) -> Step:
         """One call of a walk that its caller has looked at the clock for."""
         simulator = self._simulator
         due, simulator.due = simulator.due, never
         try:
             request: Request = _new(Request, (state, (action,), 1, 1))
-            return simulator.run([request], here=here, check_legal=False)[0][0][0]
+            replies = simulator.run([request], here=here, check_legal=False, go_on=go_on)
+            return replies[0][0][0]
         finally:
             simulator.due = due
 

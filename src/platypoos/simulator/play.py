@@ -13,7 +13,7 @@ from platypoos.errors import InvalidArgument, ModelError
 from platypoos.models.failures import NOTHING, as_flag, bad_reward, explained, located
 from platypoos.simulator.asking import Legal, Rule, contains
 from platypoos.simulator.requests import IfLegal, Replies, Request, Walk
-from platypoos.simulator.streams import Stream
+from platypoos.simulator.streams import RunningStream, Stream
 
 _LOW, _HIGH = -LARGEST_REWARD, LARGEST_REWARD
 _RULE: Any = object()
@@ -31,7 +31,7 @@ def play(
     rule: Rule | None,
     batch: Sequence[Request],
     words: bytes,
-    stream: Stream,
+    stream: Stream | RunningStream,
     replies: Replies,
     due: Callable[[int], bool] | None = None,
 ) -> int:

@@ -19,7 +19,7 @@ from platypoos.simulator.asking import Legal, Rule, actions_of, questions
 from platypoos.simulator.pace import GLANCE, Pace, never
 from platypoos.simulator.play import drop_states, play
 from platypoos.simulator.requests import Replies, Request, most_calls
-from platypoos.simulator.streams import WORD, Stream, Streams
+from platypoos.simulator.streams import WORD, RunningStream, Stream, Streams
 from platypoos.simulator.watch import SMALL, Watch
 from platypoos.simulator.workers import Player, Workers
 
@@ -93,9 +93,10 @@ class Simulator:
         listed = actions_of(model) if actions is None else actions
         self.legal, self.rule = questions(model, legal, policy, listed)
         self._began = 0  # calls before this decision
-        self._here, self._checks = False, True  # how the current batch is played
+        self._here, self._checks, self._goes_on = False, True, False  # for the current batch
         self._step = model.function if type(model) is FunctionModel else model.step
         self._streams, self._stream = Streams(rng), Stream()
+        self._running_on = RunningStream(self._stream)
         self._watches = state is not NOTHING  # whether the first state is known
         if self._watches:
             self._watch = Watch(model, state)
@@ -130,7 +131,12 @@ class Simulator:
         self._began = self.calls
 
     def run(
-        self, batch: Sequence[Request], *, here: bool = False, check_legal: bool = True
+        self,
+        batch: Sequence[Request],
+        *,
+        here: bool = False,
+        check_legal: bool = True,
+        go_on: bool = False,
     ) -> Replies:
         """Play the requests of a batch; returns a list of walks for each, in their order.
 
@@ -139,6 +145,8 @@ class Simulator:
                 see ``fitting``.
             here: play in this thread, even if there is an executor.
             check_legal: False if all actions are known to be legal: the model is not asked.
+            go_on: in this thread, go on with the random stream of the last batch. So a walk that
+                is made step by step draws the same numbers as one that is made at once.
         """
         asked = most_calls(batch)
         if self.calls + asked > self.budget:
@@ -147,8 +155,10 @@ class Simulator:
             return []
         if not self._watches:
             self._watch, self._watches = Watch(self.model, batch[0][0]), True
-        self._here, self._checks = here, check_legal
-        if self._arrays is not None:
+        self._here, self._checks, self._goes_on = here or go_on, check_legal, go_on
+        if go_on:
+            words = bytes(WORD * len(batch))
+        elif self._arrays is not None:
             self._stream.start(self._streams.draw(1))
             words = b""
         else:
@@ -251,17 +261,18 @@ class Simulator:
         """Play requests one after the other in this thread."""
         watch, step = self._watch, self._step
         legal = self.legal if self._checks else None
+        stream = self._running_on if self._goes_on else self._stream
         if watch.looks_at_states:
             asked = most_calls(batch) if len(batch) <= SMALL else len(batch)
             step = watch.guard(step, self.calls, asked)
         if self.access is Access.RESET:
             first = len(replies)
             try:
-                made = play(step, legal, self.rule, batch, words, self._stream, replies, due)
+                made = play(step, legal, self.rule, batch, words, stream, replies, due)
             finally:
                 drop_states(replies[first:])
         else:
-            made = play(step, legal, self.rule, batch, words, self._stream, replies, due)
+            made = play(step, legal, self.rule, batch, words, stream, replies, due)
         if watch.looks_at_states:
             try:
                 watch.look_back(self.calls + made)
