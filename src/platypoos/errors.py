@@ -35,6 +35,7 @@ class ModelError(PlatypoosError):
         self.action = action
         self.calls = 0
         self.tree: Tree | None = None
+        self.replies: Any = None
 
 
 class WorkerError(ModelError):

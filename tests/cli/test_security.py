@@ -16,7 +16,7 @@ FORBIDDEN = {
     "yaml.load", "torch.load", "joblib.load", "runpy.run_path",
 }  # fmt: skip
 OWN_BYTES = {
-    "ledger/executor.py", "ledger/watch.py", "models/gymnasium/model.py", "experiments/cells.py",
+    "simulator/workers.py", "simulator/watch.py", "models/gymnasium/model.py", "experiments/cells.py",
     "compile/workshop.py",
 }  # fmt: skip
 """Files with ``pickle.loads`` of bytes that this process or its parent has made."""

@@ -91,15 +91,15 @@ def test_control_gives_each_step_its_budget():
 
 
 def test_the_ledger_refuses_before_it_calls():
-    from platypoos.ledger.function import FunctionSimulator
     from platypoos.ledger.tree import make_tree, set_node, set_root
+    from platypoos.search.tree_simulator import TreeSimulator
 
     counted = Counted(pp.problems.Garnet(10, 2, seed=0), "python")
     tree = make_tree(3)
     set_root(tree)
     set_node(tree, 1, 0, 0, 1, 0)
     rng = np.random.default_rng(0)
-    ledger = FunctionSimulator(counted.model, 0, 5, rng, pp.Access.RESTORE, tree)
+    ledger = TreeSimulator(counted.model, 0, 5, rng, pp.Access.RESTORE, tree)
     ledger.evaluate(tree, np.array([1]), np.array([3]))
     with pytest.raises(pp.BudgetExceeded, match="3 calls was refused: 3 of the budget of 5"):
         ledger.evaluate(tree, np.array([1]), np.array([3]))

@@ -13,10 +13,10 @@ from hypothesis import strategies as st
 from random_trees import Counted
 
 import platypoos as pp
-from platypoos.ledger.pace import never
 from platypoos.models.keys import key_of
 from platypoos.planners.platypus.ongoing import OngoingPlan
 from platypoos.search.base import Task
+from platypoos.simulator.pace import never
 
 GAMMA = 0.95
 

@@ -10,9 +10,9 @@ from random_trees import Counted
 from test_platypus import GAMMA, platypus, thought_for
 
 import platypoos as pp
-from platypoos.ledger.pace import never
 from platypoos.planners.platypus.memory import Memory
 from platypoos.search.base import Asked
+from platypoos.simulator.pace import never
 
 
 def lost(problem, episode):

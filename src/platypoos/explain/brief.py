@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from platypoos.explain.sequences import ends_by_action
-from platypoos.ledger.base import path_to
-from platypoos.ledger.tree import ROOT, Tree, make_tree, set_node, set_root
+from platypoos.ledger.tree import ROOT, Tree, make_tree, path_to, set_node, set_root
 
 if TYPE_CHECKING:
     from platypoos.plan import Plan

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -32,7 +32,6 @@ from platypoos.ledger.machine_advice import (
 )
 from platypoos.ledger.machine_requests import evaluate_all
 from platypoos.ledger.meeting import Homes, bits_of, make_homes, settle_rows
-from platypoos.ledger.pace import Pace, never
 from platypoos.ledger.protocol import Ledger, Nodes
 from platypoos.ledger.requests import ask_legal
 from platypoos.ledger.tree import ROOT, Tree
@@ -54,6 +53,7 @@ from platypoos.models.failures import (
     not_deterministic,
     unlike_before,
 )
+from platypoos.simulator.pace import GLANCE, Pace, never
 
 
 class CompiledSimulator(Ledger):
@@ -218,7 +218,20 @@ class CompiledSimulator(Ledger):
 
     def evaluate(self, tree: Tree, nodes: Nodes, repeats: Nodes) -> None:
         """Evaluate nodes without machine code."""
-        self.pace.spread(self, partial(self._interpret, evaluate_all), tree, nodes, repeats)
+        if self.due is never:
+            self._interpret(evaluate_all, tree, nodes, repeats)
+            return
+        # With a clock in parts, and no more when it has run out.
+        ends = np.cumsum(repeats)
+        done, total = 0, int(repeats.sum())
+        while done < total and not self.due():
+            stop = min(total, done + self.pace.within(GLANCE))
+            part = np.clip(np.minimum(ends, stop) - np.maximum(ends - repeats, done), 0, None)
+            asked = np.flatnonzero(part)
+            before, start = self.calls, time.perf_counter()
+            self._interpret(evaluate_all, tree, nodes[asked], part[asked])
+            self.pace.note(self.calls - before, time.perf_counter() - start)
+            done = stop
 
     def settle(self, homes: Homes, nodes: Nodes) -> None:
         """Find homes by the bits of the states; by RESET there are none, and nothing is shared."""

@@ -9,7 +9,6 @@ from numpy.typing import NDArray
 
 from platypoos.checks import LARGEST_REWARD
 from platypoos.compile import borrow_row, borrowed, inlined, jit
-from platypoos.ledger.base import BARRED
 from platypoos.ledger.machine_advice import (
     BAD_REWARD,
     FINE,
@@ -26,6 +25,8 @@ from platypoos.ledger.protocol import Floats, Nodes
 from platypoos.ledger.tree import ILLEGAL, ROOT, TERMINAL, Tree
 from platypoos.models.advice import UNASKED, pick
 
+BARRED = -1
+"""In place of an action that is not legal."""
 WATCHED = 128
 """First calls of a plan of which repeated ones are compared with the state they led to."""
 

@@ -10,10 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from platypoos.ledger.meeting import Homes
-from platypoos.ledger.pace import Pace
 from platypoos.ledger.tree import Tree
 from platypoos.models.advice import Advice
 from platypoos.models.base import Access
+from platypoos.simulator.pace import Pace
 
 if TYPE_CHECKING:
     from platypoos.ledger.drivers import Driver

@@ -75,6 +75,16 @@ class Tree(NamedTuple):
         return sum(array.itemsize for array in self[:-1])
 
 
+def path_to(tree: Tree, node: int) -> list[int]:
+    """The nodes from the root's child to ``node``."""
+    path = []
+    while node != ROOT:
+        path.append(node)
+        node = int(tree.parent[node])
+    path.reverse()
+    return path
+
+
 _LAYOUT = tuple(np.dtype(kind) for kind in ["i8", "f8", "f8", "i4", "i4", "i4", "i2", "u1"])
 _BYTES = sum(dtype.itemsize for dtype in _LAYOUT)
 

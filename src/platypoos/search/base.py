@@ -6,7 +6,6 @@ import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import partial
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -22,22 +21,19 @@ from platypoos.checks import (
 )
 from platypoos.compile.workshop import WORKSHOP
 from platypoos.errors import InvalidArgument, ModelError
-from platypoos.ledger.array import ArraySimulator
-from platypoos.ledger.base import path_to
 from platypoos.ledger.compiled import CompiledSimulator
 from platypoos.ledger.drivers import Driver
-from platypoos.ledger.executor import ExecutorSimulator
-from platypoos.ledger.function import FunctionSimulator
 from platypoos.ledger.protocol import Ledger
 from platypoos.ledger.requests import evaluate
 from platypoos.ledger.streams import Seed, make_generator
-from platypoos.ledger.tree import ROOT, Tree, make_tree
+from platypoos.ledger.tree import ROOT, Tree, make_tree, path_to
 from platypoos.models.advice import NO_HORIZON
 from platypoos.models.array import ArrayModel
 from platypoos.models.base import RANDOM, Access, access_of, actions_of, dynamics_of
 from platypoos.models.compiled import CompiledModel
 from platypoos.models.numbered import numbered, original, rename
 from platypoos.plan import Origin, Plan
+from platypoos.search.tree_simulator import TreeSimulator
 
 
 @dataclass(frozen=True)
@@ -85,17 +81,16 @@ class Task(NamedTuple):
 
     def ledger(self, tree: Tree) -> Ledger:
         """A ledger of the calls that evaluate the nodes of a tree."""
-        kind: Any = FunctionSimulator
-        if self.executor is not None:
-            kind = partial(ExecutorSimulator, executor=self.executor, timeout=self.timeout)
-        elif isinstance(self.model, CompiledModel):
-            kind = CompiledSimulator
-        elif isinstance(self.model, ArrayModel):
-            kind = ArraySimulator
         horizon = NO_HORIZON if self.horizon is None else self.horizon
-        ledger: Ledger = kind(
-            self.model, self.state, self.budget, self.rng, self.access, tree, horizon
-        )
+        args = (self.model, self.state, self.budget, self.rng, self.access, tree, horizon)
+        ledger: Ledger
+        if isinstance(self.model, CompiledModel):
+            ledger = CompiledSimulator(*args)
+        else:
+            until = None
+            if self.deadline is not None:
+                until = time.time() + self.deadline - (time.perf_counter() - self.started)
+            ledger = TreeSimulator(*args, executor=self.executor, timeout=self.timeout, until=until)
         if self.ledgers is not None:
             self.ledgers.append(ledger)
         return ledger

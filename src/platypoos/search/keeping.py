@@ -10,10 +10,10 @@ from numpy.typing import NDArray
 from platypoos.compile import jit
 from platypoos.ledger.protocol import Ledger
 from platypoos.ledger.tree import ROOT, Tree, copy_nodes, set_root
-from platypoos.ledger.watch import Watch
 from platypoos.models.base import Access
 from platypoos.search.base import Task
 from platypoos.search.growth import NOBODY, Growth
+from platypoos.simulator.watch import Watch
 
 Nodes = np.ndarray[Any, np.dtype[np.int64]]
 NOTHING = np.empty(0, np.int64)

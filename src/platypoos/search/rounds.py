@@ -15,7 +15,6 @@ from typing import Any
 
 from platypoos.checks import check_floor
 from platypoos.errors import ModelError
-from platypoos.ledger.pace import GLANCE
 from platypoos.ledger.protocol import Ledger
 from platypoos.plan import Plan
 from platypoos.search.base import Planner, Task
@@ -29,6 +28,7 @@ from platypoos.search.running import (
     run,
 )
 from platypoos.search.schedules import Schedule
+from platypoos.simulator.pace import GLANCE
 
 FIRST_STAY = 64
 """Calls after which machine code returns at first, to look at the clock. Later it returns about

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,8 +13,19 @@ from platypoos.errors import InvalidArgument, MaskError, ModelError
 from platypoos.models.advice import no_legal_action
 from platypoos.models.array import ArrayModel
 from platypoos.models.failures import bad_reward, brief, explained, located, worded
-from platypoos.simulator.requests import Replies, Request, Walk
+from platypoos.simulator.requests import IfLegal, Replies, Request, Walk
 from platypoos.simulator.streams import Stream
+
+
+class Rows(NamedTuple):
+    """What came of one step from each of many states."""
+
+    states: NDArray[Any]  # [rows, ...]
+    rewards: NDArray[np.float64]  # [rows]
+    ended: NDArray[np.bool_]  # [rows]
+    calls: int
+    """The rows, and those that failed."""
+    failure: ModelError | None = None
 
 
 class ArrayPlayer:
@@ -24,23 +35,32 @@ class ArrayPlayer:
     a random sample depends on the whole batch, and with a clock also on the time that calls take.
     """
 
-    def __init__(self, model: ArrayModel, stream: Stream) -> None:
+    def __init__(
+        self, model: ArrayModel, stream: Stream, legal: Any = None, policy: Any = None
+    ) -> None:
         self._model, self._stream = model, stream
+        self._legal = model.legal if legal is None else legal
+        self._policy = model.policy if policy is None else policy
         self._example = np.asarray(model.initial_state)
 
     def play(
-        self, batch: Sequence[Request], replies: Replies, due: Callable[[int], bool] | None
+        self,
+        batch: Sequence[Request],
+        replies: Replies,
+        due: Callable[[int], bool] | None,
+        check_legal: bool,
     ) -> int:
         """Play a batch and add its walks to ``replies``; returns the calls made.
 
         After a failure ``error.calls`` are the calls made, those of the failing rows included.
         """
+        first = len(replies)
         walks: list[Walk] = []
         plans: list[Sequence[Any]] = []
         steps: list[int] = []
         states: list[Any] = []
         for request in batch:
-            if request.steps > len(request.actions) and self._model.policy is None:
+            if request.steps > len(request.actions) and self._policy is None:
                 raise InvalidArgument(
                     f"a request for {request.steps} steps names {len(request.actions)} actions, "
                     "and the model has no policy to choose the others"
@@ -50,15 +70,21 @@ class ArrayPlayer:
             walks += mine
             plans += [request.actions] * len(mine)
             steps += [request.steps] * len(mine)
-            states += [check_state(request.state, self._example)] * len(mine)
+            states += [self._checked(request.state)] * len(mine)
+        barred: set[int] = set()  # walks that stopped before an action that is not legal
         made = t = 0
         rows: NDArray[Any] = np.array(states)  # of the walks that go on
         live = list(range(len(walks)))
         try:
             while live and (due is None or not made or not due(made)):
-                actions = self._actions(rows, [plans[walk] for walk in live], t)
+                ahead = [plans[walk] for walk in live]
+                actions, stopped = self._actions(rows, ahead, t, check_legal)
+                if stopped:
+                    barred.update(id(walks[live[place]]) for place in stopped)
+                    live = np.delete(live, stopped).tolist()
+                    rows, actions = np.delete(rows, stopped, 0), np.delete(actions, stopped, 0)
                 after = np.empty_like(rows)
-                went_on = np.zeros(len(live), np.bool_)
+                over: list[bool] = []
                 size, t = self._model.batch_size, t + 1
                 for start in range(0, len(live), size):
                     if start and due is not None and due(made):
@@ -67,52 +93,70 @@ class ArrayPlayer:
                     part = slice(start, min(start + size, len(live)))
                     made += part.stop - part.start
                     after[part], rewards, ended = self._step(rows[part], actions[part])
-                    went_on[part] = ~ended
-                    for walk, action, state, reward, over in zip(
-                        live[part],
-                        actions[part].tolist() if actions.ndim == 1 else actions[part],
-                        after[part],
-                        rewards.tolist(),
-                        ended.tolist(),
-                        strict=True,
-                    ):
-                        walks[walk].append((action, state, reward, over))
+                    over += (ends := ended.tolist())
+                    played = actions[part].tolist() if actions.ndim == 1 else actions[part]
+                    taken = zip(played, after[part], rewards.tolist(), ends, strict=True)
+                    for walk, step in zip(live[part], taken, strict=True):
+                        walks[walk].append(step)
                 going = [
-                    i for i, walk in enumerate(live) if went_on[i] and len(walks[walk]) < steps[walk]
+                    place
+                    for place, walk in enumerate(live)
+                    if not over[place] and len(walks[walk]) < steps[walk]
                 ]
-                live = [live[i] for i in going]
-                rows = after[going]
+                if len(going) == len(rows):
+                    rows = after
+                else:
+                    live = [live[place] for place in going]
+                    rows = after[going]
         except BaseException as error:
             error.calls = made  # type: ignore[attr-defined]
             raise
         finally:
-            for mine in replies:
-                mine[:] = [walk for walk in mine if walk]
+            for mine in replies[first:]:
+                mine[:] = [walk for walk in mine if walk or id(walk) in barred]
         return made
 
-    def _actions(self, states: NDArray[Any], plans: list[Sequence[Any]], t: int) -> NDArray[Any]:
-        """The actions of all walks at step ``t``: planned ones if they are legal, else the rule's."""
+    def _checked(self, state: Any) -> Any:
+        """A state of the model's kind."""
+        example = self._example
+        if getattr(state, "dtype", None) == example.dtype and state.shape == example.shape:
+            return state
+        return check_state(state, example)
+
+    def _actions(
+        self, states: NDArray[Any], plans: list[Sequence[Any]], t: int, check_legal: bool
+    ) -> tuple[NDArray[Any], list[int]]:
+        """The actions of all walks at step ``t``, and which walks stop before it.
+
+        The actions are the planned ones if these are legal, or those of the rule.
+        """
         planned = [plan[t] if t < len(plan) else None for plan in plans]
-        by_rule = np.array([t >= len(plan) for plan in plans])
-        masks = None if self._model.legal is None else legal_masks(self._model, states)
-        if by_rule.any():
-            where = np.flatnonzero(by_rule)
-            chosen = self._ask_rule(states[where], None if masks is None else masks[where])
-            for place, action in zip(where.tolist(), chosen, strict=True):
+        strict = [place for place, action in enumerate(planned) if type(action) is IfLegal]
+        for place in strict:
+            planned[place] = planned[place].action  # type: ignore[union-attr]
+        masks = None
+        if check_legal and self._legal is not None:
+            masks = legal_masks(self._legal, states, self._model.num_actions)
+        by_rule = [place for place, plan in enumerate(plans) if t >= len(plan)]
+        if by_rule:
+            chosen = self._ask_rule(states[by_rule], None if masks is None else masks[by_rule])
+            for place, action in zip(by_rule, chosen, strict=True):
                 planned[place] = action
         actions = np.array(planned)
+        stopped: list[int] = []
         if masks is not None:
-            illegal = np.flatnonzero(masks[np.arange(len(actions)), actions] == 0)
-            for place in illegal.tolist():
+            for place in np.flatnonzero(masks[np.arange(len(actions)), actions] == 0).tolist():
+                if place in strict:
+                    stopped.append(place)
+                    continue
                 allowed = np.flatnonzero(masks[place])
                 actions[place] = allowed[int(self._stream.rng.random() * len(allowed))]
-        return actions
+        return actions, stopped
 
     def _ask_rule(self, states: NDArray[Any], masks: NDArray[np.uint8] | None) -> list[int]:
         """The heaviest legal action of each state, or the action that the policy names."""
-        model = self._model
-        said = np.asarray(ask("policy", model.policy, states))
-        count = model.num_actions
+        said = np.asarray(ask("policy", self._policy, states))
+        count = self._model.num_actions
         if said.shape == (len(states),) and said.dtype.kind in "iu":
             wrong = (said < 0) | (said >= count)
             if masks is not None:
@@ -146,6 +190,24 @@ class ArrayPlayer:
             weights[masks == 0] = -1.0
         return weights.argmax(axis=1).tolist()  # type: ignore[no-any-return]
 
+    def step_rows(self, states: NDArray[Any], actions: NDArray[Any]) -> Rows:
+        """Take a step from each state, a batch at a time; what came before a failure is kept."""
+        n, size = len(states), self._model.batch_size
+        after = np.empty_like(states)
+        rewards, ended = np.empty(n), np.empty(n, np.bool_)
+        made = 0
+        for start in range(0, n, size):
+            rows = slice(start, min(n, start + size))
+            made = rows.stop
+            try:
+                after[rows], rewards[rows], ended[rows] = self._step(states[rows], actions[rows])
+            except ModelError as error:
+                return Rows(after[:start], rewards[:start], ended[:start], made, error)
+            except BaseException as error:
+                error.calls = made  # type: ignore[attr-defined]
+                raise
+        return Rows(after, rewards, ended, made)
+
     def _step(self, states: NDArray[Any], actions: NDArray[Any]) -> tuple[Any, Any, Any]:
         """One call of the model for all rows; its failures say where."""
         rows = actions.astype(np.int64) if actions.dtype.kind in "iub" else actions
@@ -166,10 +228,10 @@ class ArrayPlayer:
         return after, rewards, ended
 
 
-def legal_masks(model: ArrayModel, states: NDArray[Any]) -> NDArray[np.uint8]:
+def legal_masks(legal: Any, states: NDArray[Any], num_actions: int) -> NDArray[np.uint8]:
     """The legal actions of all states; an error if there are none in one."""
-    masks = np.asarray(ask("legal", model.legal, states))
-    wanted = (len(states), model.num_actions)
+    masks = np.asarray(ask("legal", legal, states))
+    wanted = (len(states), num_actions)
     if masks.dtype != np.bool_ or masks.shape != wanted:
         raise MaskError(
             f"legal of an array model given {wanted[0]} states must return booleans of shape "

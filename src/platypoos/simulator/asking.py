@@ -108,9 +108,7 @@ class AskRule:
         return said
 
     @staticmethod
-    def _heaviest(
-        state: Any, said: Any, actions: Sequence[Any], allowed: list[Any] | None
-    ) -> Any:
+    def _heaviest(state: Any, said: Any, actions: Sequence[Any], allowed: list[Any] | None) -> Any:
         weights = checked_weights(said, len(actions), None, state)
         if allowed is not None:
             barred = [not contains(allowed, action) for action in actions]

@@ -2,15 +2,6 @@
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable
-from typing import Any
-
-import numpy as np
-from numpy.typing import NDArray
-
-Nodes = NDArray[np.int64]
-
 
 def never() -> bool:
     """No clock."""
@@ -37,21 +28,3 @@ class Pace:
         if calls:
             now = max(1e-9, seconds / calls)
             self.seconds = now if self.seconds == 0.0 else 0.5 * (self.seconds + now)
-
-    def spread(
-        self, sim: Any, evaluate: Callable[..., None], tree: Any, nodes: Nodes, repeats: Nodes
-    ) -> None:
-        """Make the calls of a request: with a clock in parts, and no more when it has run out."""
-        if sim.due is never:
-            evaluate(tree, nodes, repeats)
-            return
-        ends = np.cumsum(repeats)
-        done, total = 0, int(repeats.sum())
-        while done < total and not sim.due():
-            stop = min(total, done + max(sim.workers, self.within(GLANCE)))
-            part = np.clip(np.minimum(ends, stop) - np.maximum(ends - repeats, done), 0, None)
-            asked = np.flatnonzero(part)
-            before, start = sim.calls, time.perf_counter()
-            evaluate(tree, nodes[asked], part[asked])
-            self.note(sim.calls - before, time.perf_counter() - start)
-            done = stop

@@ -12,12 +12,15 @@ from platypoos.checks import LARGEST_REWARD, as_number
 from platypoos.errors import InvalidArgument, ModelError
 from platypoos.models.failures import NOTHING, as_flag, bad_reward, explained, located
 from platypoos.simulator.asking import Legal, Rule, contains
-from platypoos.simulator.requests import Replies, Request, Walk
-from platypoos.simulator.streams import Stream
+from platypoos.simulator.requests import IfLegal, Replies, Request, Walk
+from platypoos.simulator.streams import RunningStream, Stream
 
 _LOW, _HIGH = -LARGEST_REWARD, LARGEST_REWARD
 _RULE: Any = object()
 """In place of an action: the rule chooses."""
+_STOP: Any = object()
+"""In place of an action: it is not legal, and the walk stops."""
+_ONCE = (None,)  # faster to go through than range(1)
 _CHOOSING: Any = object()
 """In place of a result: the next step has not been made yet."""
 
@@ -28,14 +31,15 @@ def play(
     rule: Rule | None,
     batch: Sequence[Request],
     words: bytes,
-    stream: Stream,
+    stream: Stream | RunningStream,
     replies: Replies,
     due: Callable[[int], bool] | None = None,
 ) -> int:
     """Play requests and add the walks of each to ``replies``; returns the calls made.
 
-    An action that is not legal is replaced by a random legal one. A failure leaves the steps
-    before it in ``replies``; ``error.calls`` are the calls made, the failing one included.
+    An action that is not legal is replaced by a random legal one, or stops the walk (``IfLegal``).
+    A failure leaves the steps before it in ``replies``; ``error.calls`` are the calls made, the
+    failing one included.
 
     Args:
         step: the model's step.
@@ -68,7 +72,7 @@ def play(
                         raise _no_rule(steps, actions)
                     chooses = True
                 actions = [*actions[:steps], *[_RULE] * (steps - len(actions))]  # noqa: PLW2901
-            for _ in range(times):
+            for _ in _ONCE if times == 1 else range(times):
                 state = start
                 walk: Walk = []
                 walks.append(walk)
@@ -82,6 +86,8 @@ def play(
                     if chooses:
                         result = _CHOOSING
                         action = _choose(legal, rule, state, action, rng)  # noqa: PLW2901
+                        if action is _STOP:
+                            break
                     result = NOTHING
                     result = step(state, action, rng)
                     after, reward, ended = result
@@ -98,7 +104,7 @@ def play(
                         break
                     state = after
                 made += len(walk)
-    except BaseException as error:
+    except BaseException as error:  # noqa: BLE001  it is raised again, with what was learned
         called = result is not _CHOOSING
         failure: BaseException = error
         if isinstance(error, ModelError):
@@ -129,6 +135,9 @@ def _choose(
     if planned is _RULE:
         assert rule is not None  # noqa: S101  the request was refused otherwise
         return rule(state, allowed)
+    if type(planned) is IfLegal:
+        is_legal = allowed is None or contains(allowed, planned.action)
+        return planned.action if is_legal else _STOP
     if allowed is None or contains(allowed, planned):
         return planned
     return allowed[int(rng.random() * len(allowed))]

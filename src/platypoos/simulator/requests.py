@@ -12,6 +12,12 @@ Replies = list[list[Walk]]
 """For each request of a batch, its walks."""
 
 
+class IfLegal(NamedTuple):
+    """An action of a request that is not replaced if it is not legal: the walk stops before it."""
+
+    action: Any
+
+
 class Request(NamedTuple):
     """From ``state`` play ``actions``, then the model's rule, ``steps`` in all; ``times`` times."""
 

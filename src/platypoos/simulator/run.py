@@ -4,20 +4,22 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
+from numpy.typing import NDArray
 
-from platypoos.errors import BudgetExceeded, ModelError
+from platypoos.errors import BudgetExceeded, InvalidArgument, ModelError
 from platypoos.models.array import ArrayModel
 from platypoos.models.base import Access, access_of
+from platypoos.models.failures import NOTHING
 from platypoos.models.function import FunctionModel
-from platypoos.simulator.arrays import ArrayPlayer
+from platypoos.simulator.arrays import ArrayPlayer, Rows
 from platypoos.simulator.asking import Legal, Rule, actions_of, questions
 from platypoos.simulator.pace import GLANCE, Pace, never
 from platypoos.simulator.play import drop_states, play
 from platypoos.simulator.requests import Replies, Request, most_calls
-from platypoos.simulator.streams import WORD, Stream, Streams
+from platypoos.simulator.streams import WORD, RunningStream, Stream, Streams
 from platypoos.simulator.watch import SMALL, Watch
 from platypoos.simulator.workers import Player, Workers
 
@@ -35,6 +37,8 @@ class Simulator:
         model: a :class:`~platypoos.Model`; array models are called with whole batches.
         rng: where the random streams of the requests start.
         budget: how many calls may be made.
+        state: where planning starts. It is watched: the model must not change it. If left out, it
+            is the state of the first request.
         access: RESTORE or RESET; what the model declares if left out. With RESET, only the last
             state of a walk is reported.
         executor: with the interface of ``concurrent.futures.Executor``, to play requests on its
@@ -66,6 +70,7 @@ class Simulator:
         rng: np.random.Generator,
         *,
         budget: int,
+        state: Any = NOTHING,
         access: Access | str | None = None,
         executor: Any = None,
         timeout: float | None = None,
@@ -88,16 +93,20 @@ class Simulator:
         listed = actions_of(model) if actions is None else actions
         self.legal, self.rule = questions(model, legal, policy, listed)
         self._began = 0  # calls before this decision
+        self._here, self._checks, self._goes_on = False, True, False  # for the current batch
         self._step = model.function if type(model) is FunctionModel else model.step
         self._streams, self._stream = Streams(rng), Stream()
-        self._watch: Watch | None = None
+        self._running_on = RunningStream(self._stream)
+        self._watches = state is not NOTHING  # whether the first state is known
+        if self._watches:
+            self._watch = Watch(model, state)
         self._arrays: ArrayPlayer | None = None
         self._workers: Workers | None = None
         if executor is not None:
             player = Player(model, legal, policy, listed, self.access)
             self._workers = Workers(player, executor, timeout)
         elif isinstance(model, ArrayModel):
-            self._arrays = ArrayPlayer(model, self._stream)
+            self._arrays = ArrayPlayer(model, self._stream, legal, policy)
 
     @property
     def left(self) -> int:
@@ -112,8 +121,8 @@ class Simulator:
     @property
     def watch(self) -> Watch:
         """Notices models that change their states or are random; see ``Watch.compare``."""
-        if self._watch is None:
-            self._watch = Watch(self.model, self.model.initial_state)
+        if not self._watches:
+            self._watch, self._watches = Watch(self.model, self.model.initial_state), True
         return self._watch
 
     def allow(self, calls: int) -> None:
@@ -121,23 +130,35 @@ class Simulator:
         self.budget += calls
         self._began = self.calls
 
-    def run(self, batch: Sequence[Request]) -> Replies:
+    def run(
+        self,
+        batch: Sequence[Request],
+        *,
+        here: bool = False,
+        check_legal: bool = True,
+        go_on: bool = False,
+    ) -> Replies:
         """Play the requests of a batch; returns a list of walks for each, in their order.
 
-        A batch that might need more calls than are left is refused before the first call; see
-        ``fitting``.
+        Args:
+            batch: if it might need more calls than are left, it is refused before the first call;
+                see ``fitting``.
+            here: play in this thread, even if there is an executor.
+            check_legal: False if all actions are known to be legal: the model is not asked.
+            go_on: in this thread, go on with the random stream of the last batch. So a walk that
+                is made step by step draws the same numbers as one that is made at once.
         """
         asked = most_calls(batch)
         if self.calls + asked > self.budget:
-            raise BudgetExceeded(
-                f"a request for {asked} calls was refused: {self.calls} of the budget of "
-                f"{self.budget} are spent"
-            )
+            self._refuse(asked)
         if not batch:
             return []
-        if self._watch is None:
-            self._watch = Watch(self.model, batch[0].state)
-        if self._arrays is not None:
+        if not self._watches:
+            self._watch, self._watches = Watch(self.model, batch[0][0]), True
+        self._here, self._checks, self._goes_on = here or go_on, check_legal, go_on
+        if go_on:
+            words = bytes(WORD * len(batch))
+        elif self._arrays is not None:
             self._stream.start(self._streams.draw(1))
             words = b""
         else:
@@ -153,6 +174,56 @@ class Simulator:
             self._keep(error, batch, replies)
             raise
         return replies
+
+    def run_rows(self, states: NDArray[Any], actions: NDArray[Any]) -> Rows:
+        """Take one step from each state of an array model, without a reply for each.
+
+        With a clock, or after a failure, there are fewer rows; ``Rows.failure`` is the error.
+        """
+        if self._arrays is None:
+            raise InvalidArgument("run_rows is for array models")
+        if self.calls + len(states) > self.budget:
+            self._refuse(len(states))
+        self._stream.start(self._streams.draw(1))
+        if self.due is never:
+            return self._step_rows(states, actions)
+        parts: list[Rows] = []
+        start = 0
+        while start < len(states) and not (self.calls > self._began and self.due()):
+            end = min(len(states), start + self.pace.within(GLANCE))
+            began = time.perf_counter()
+            parts.append(self._step_rows(states[start:end], actions[start:end]))
+            self.pace.note(parts[-1].calls, time.perf_counter() - began)
+            if parts[-1].failure is not None:
+                break
+            start = end
+        if not parts:
+            return Rows(states[:0], np.empty(0), np.empty(0, np.bool_), 0)
+        after, rewards, ended, calls, failures = zip(*parts, strict=True)
+        return Rows(
+            np.concatenate(after),
+            np.concatenate(rewards),
+            np.concatenate(ended),
+            sum(calls),
+            failures[-1],
+        )
+
+    def _step_rows(self, states: NDArray[Any], actions: NDArray[Any]) -> Rows:
+        """Take and count the steps."""
+        assert self._arrays is not None  # noqa: S101  whoever calls has looked
+        try:
+            rows = self._arrays.step_rows(states, actions)
+        except BaseException as error:  # interrupted
+            self.calls += getattr(error, "calls", 0)
+            raise
+        self.calls += rows.calls
+        return rows
+
+    def _refuse(self, asked: int) -> NoReturn:
+        raise BudgetExceeded(
+            f"a request for {asked} calls was refused: {self.calls} of the budget of "
+            f"{self.budget} are spent"
+        )
 
     def _keep(self, error: BaseException, batch: Sequence[Request], replies: Replies) -> None:
         """Count the calls of a failed part, and let the exception have what was learned."""
@@ -170,12 +241,11 @@ class Simulator:
         """Play a part of a batch; returns the calls made, and counts them if it fails."""
         before = self.calls
         try:
-            if self._workers is not None:
-                return self._workers.play(
-                    batch, words, replies, None if self.due is never else self.until
-                )
+            if self._workers is not None and not self._here:
+                until = None if self.due is never else self.until
+                return self._workers.play(batch, words, replies, until, self._checks)
             if self._arrays is not None:
-                return self._arrays.play(batch, replies, due)
+                return self._arrays.play(batch, replies, due, self._checks)
             return self._play_here(batch, words, replies, due)
         except BaseException as error:
             self.calls = before + getattr(error, "calls", 0)
@@ -189,14 +259,20 @@ class Simulator:
         due: Callable[[int], bool] | None,
     ) -> int:
         """Play requests one after the other in this thread."""
-        watch, first = self.watch, len(replies)
-        asked = most_calls(batch) if len(batch) <= SMALL else len(batch)
-        step = watch.guard(self._step, self.calls, asked)
-        try:
-            made = play(step, self.legal, self.rule, batch, words, self._stream, replies, due)
-        finally:
-            if self.access is Access.RESET:
+        watch, step = self._watch, self._step
+        legal = self.legal if self._checks else None
+        stream = self._running_on if self._goes_on else self._stream
+        if watch.looks_at_states:
+            asked = most_calls(batch) if len(batch) <= SMALL else len(batch)
+            step = watch.guard(step, self.calls, asked)
+        if self.access is Access.RESET:
+            first = len(replies)
+            try:
+                made = play(step, legal, self.rule, batch, words, stream, replies, due)
+            finally:
                 drop_states(replies[first:])
+        else:
+            made = play(step, legal, self.rule, batch, words, stream, replies, due)
         if watch.looks_at_states:
             try:
                 watch.look_back(self.calls + made)
@@ -215,7 +291,7 @@ class Simulator:
             most = self.pace.within(GLANCE) * self.workers
             end, asked = start, 0
             while end < len(batch):
-                more = batch[end].steps * batch[end].times
+                more = batch[end][2] * batch[end][3]
                 if asked + more > most and end - start >= self.workers:
                     break
                 asked += more
@@ -235,4 +311,3 @@ class Simulator:
             return self.due()
 
         return due
-

@@ -52,6 +52,16 @@ class Stream:
         return start if same else None
 
 
+class RunningStream:
+    """The same generator, which goes on from where it is."""
+
+    def __init__(self, stream: Stream) -> None:
+        self.rng = stream.rng
+
+    def start(self, word: bytes) -> None:
+        """Go on."""
+
+
 class Streams:
     """Where the streams of a batch start: 16 bytes for each request, drawn in bulk."""
 

@@ -38,6 +38,8 @@ class Watch:
         self._plain = plain
         self._comparable = plain and _is_data(state, own_equality=True)
         self._mutable = plain and not _is_immutable(state) and _is_data(state)
+        self.looks_at_states = self._mutable
+        """Whether states can be changed at all."""
         self._left, self._next_glance = COMPARED, 128
         self._next_look, self._next_guard = 1, 0
         self._samples: list[tuple[Any, bytes]] = []
@@ -51,11 +53,6 @@ class Watch:
             self._next_glance = 2 * calls
             self._left = GLANCE
         return self._left > 0
-
-    @property
-    def looks_at_states(self) -> bool:
-        """Whether states can be changed at all."""
-        return self._mutable
 
     def guard(self, step: Callable[..., Any], calls: int, request: int) -> Callable[..., Any]:
         """The step, or now and then one that sees whether it changes the states it is given."""

@@ -59,7 +59,14 @@ class Player(NamedTuple):
     access: Access
 
 
-def work(token: str, payload: bytes, words: bytes, batch: list[Request], until: float | None) -> Answer:
+def work(
+    token: str,
+    payload: bytes,
+    words: bytes,
+    batch: list[Request],
+    until: float | None,
+    check_legal: bool,
+) -> Answer:
     """Play the requests of a chunk; runs in a worker. After a failure it makes no more calls.
 
     ``until`` is a time of ``time.time()``. When it has passed, no further step is made; but each
@@ -76,6 +83,7 @@ def work(token: str, payload: bytes, words: bytes, batch: list[Request], until: 
         return Answer([], 0, _portable(failed))
     model, legal, policy, actions, access = player
     ask_legal, rule = questions(model, legal, policy, actions)
+    ask_legal = ask_legal if check_legal else None
     stream: Stream = _here.__dict__.setdefault("stream", None) or Stream()
     _here.stream = stream
     due = None if until is None else lambda _: time.time() >= until
@@ -126,7 +134,12 @@ class Workers:
         self.number = _number_of_workers(executor)
 
     def play(
-        self, batch: Sequence[Request], words: bytes, replies: Replies, until: float | None
+        self,
+        batch: Sequence[Request],
+        words: bytes,
+        replies: Replies,
+        until: float | None,
+        check_legal: bool,
     ) -> int:
         """Play a batch and add its walks to ``replies``; returns the calls made.
 
@@ -141,7 +154,9 @@ class Workers:
         futures: list[Any] = []
         try:
             futures += [
-                self._submit(words[start * WORD : end * WORD], list(batch[start:end]), until)
+                self._submit(
+                    words[start * WORD : end * WORD], list(batch[start:end]), until, check_legal
+                )
                 for start, end in parts
             ]
             for (start, end), future in zip(parts, futures, strict=True):
@@ -184,9 +199,9 @@ class Workers:
             done += request.steps * request.times
         return [*ends, len(batch)]
 
-    def _submit(self, words: bytes, batch: list[Request], until: float | None) -> Any:
+    def _submit(self, *task: Any) -> Any:
         try:
-            return self._executor.submit(work, self._token, self._payload, words, batch, until)
+            return self._executor.submit(work, self._token, self._payload, *task)
         except Exception as error:  # noqa: BLE001  a pool that is shut down or broken
             refused: Future[Any] = Future()
             refused.set_exception(error)

@@ -7,7 +7,7 @@ import math
 import numpy as np
 
 from platypoos.errors import ModelError
-from platypoos.ledger.watch import Watch
+from platypoos.simulator.watch import Watch
 from platypoos.models.failures import act
 from platypoos.compiled.platypus.ongoing import NOTHING, OngoingPlan
 from platypoos.compiled.platypus.state import NOBODY, Ints

@@ -10,7 +10,6 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from platypoos.compile import fast, handle
-from platypoos.ledger.pace import never
 from platypoos.ledger.protocol import Ledger
 from platypoos.ledger.tree import ROOT, TERMINAL, Tree, copy_nodes, make_tree, set_node, set_root
 from platypoos.models.advice import NO_HORIZON
@@ -32,6 +31,7 @@ from platypoos.compiled.platypus.tuning import STAGES
 from platypoos.planners.sequence_search import SEED_SHARE
 from platypoos.search.base import Task
 from platypoos.search.sequences import whole_length
+from platypoos.simulator.pace import never
 
 FIRST_STAY, LONG_STAY = 64, 20_000
 """Calls after which compiled code returns at first, to look at the clock or for Ctrl-C; the second

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from platypoos.errors import InvalidArgument
-from platypoos.ledger.pace import never
+from platypoos.simulator.pace import never
 from platypoos.plan import Plan
 from platypoos.planners.platypoos import PlaTyPOOS
 from platypoos.compiled.platypus.memory import Memory
