@@ -4,7 +4,7 @@ Tests whether a planner keeps a margin. Each step pays 1 until the pole falls, s
 in when they end. With noise of ±4 the reward of a step says next to nothing. The physics is that of
 Gymnasium, as a plain Python function ("python"), or the environment itself ("gymnasium").
 
-python benchmarks/balance.py                                # some 20 minutes
+python benchmarks/balance.py                                # half an hour on one core
 python benchmarks/balance.py --quick --kind python
 """
 

@@ -7,7 +7,7 @@ happens after the last step. "share" in the rows is the regret divided by V* −
 A planner that notices that two sequences lead to the same state solves most of these problems. With
 "separate" states the model adds the past to each state, so that none is reached twice.
 
-python benchmarks/stopping.py
+python benchmarks/stopping.py                                # half an hour on one core
 python benchmarks/stopping.py --quick --problem pillars --planner Platypus UCT
 """
 
