@@ -27,7 +27,7 @@ os.environ.setdefault("PLATYPOOS_COMPILE", "wait")  # compiled from the first pl
 
 import platypoos as pp
 
-RULES_RETURN_ACTIONS = False
+RULES_RETURN_ACTIONS = True
 """Whether a model's ``policy`` returns an action. If False, it returns one weight per action."""
 
 State = Any
@@ -100,7 +100,7 @@ def as_model(problem: Problem, with_rule: bool, noise: float = 0.0) -> Any:
         policy = rule if RULES_RETURN_ACTIONS else weights
     return pp.FunctionModel(
         noisy if noise else step,
-        num_actions=count,
+        actions=count,
         initial_state=problem["initial_state"],
         policy=policy,
     )

@@ -79,9 +79,9 @@ class TreeSimulator(Ledger):
         self.horizon = horizon
         """The depth at which episodes are over."""
         self._restores = access is Access.RESTORE
-        self._advisor = advisor = Advisor(model, model.num_actions)
+        self._advisor = advisor = Advisor(model)
         self.advice = make_advice(
-            len(tree.parent), model.num_actions, advisor.masked, advisor.valued
+            len(tree.parent), advisor.num_actions, advisor.masked, advisor.valued
         )
         self._seed = draw_seed(rng) if advisor.masked or advisor.guided else 0
         self._drawn = 0  # actions that were drawn here
@@ -513,7 +513,7 @@ class TreeSimulator(Ledger):
         ]
         try:
             if self._in_arrays and new:
-                legal[new] = legal_masks(self.model.legal, self.states[new], self.model.num_actions)
+                legal[new] = legal_masks(self.model.legal, self.states[new], self._advisor.num_actions)
                 return
             for node in new:
                 legal[node] = self._advisor.mask(self.states[node])

@@ -136,7 +136,7 @@ class ArrayPlayer:
             planned[place] = planned[place].action  # type: ignore[union-attr]
         masks = None
         if check_legal and self._legal is not None:
-            masks = legal_masks(self._legal, states, self._model.num_actions)
+            masks = legal_masks(self._legal, states, self._model.actions.n)
         by_rule = [place for place, plan in enumerate(plans) if t >= len(plan)]
         if by_rule:
             chosen = self._ask_rule(states[by_rule], None if masks is None else masks[by_rule])
@@ -156,7 +156,7 @@ class ArrayPlayer:
     def _ask_rule(self, states: NDArray[Any], masks: NDArray[np.uint8] | None) -> list[int]:
         """The heaviest legal action of each state, or the action that the policy names."""
         said = np.asarray(ask("policy", self._policy, states))
-        count = self._model.num_actions
+        count = self._model.actions.n
         if said.shape == (len(states),) and said.dtype.kind in "iu":
             wrong = (said < 0) | (said >= count)
             if masks is not None:

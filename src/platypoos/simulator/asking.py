@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from platypoos.errors import ModelError
 from platypoos.models.advice import checked_mask, checked_weights, no_legal_action
-from platypoos.models.base import said_of_one
+from platypoos.models.base import actions_of, said_of_one
 from platypoos.models.failures import brief, worded
 
 Legal = Callable[[Any], list[Any]]
@@ -19,10 +19,12 @@ Rule = Callable[[Any, "list[Any] | None"], Any]
 """The action that the rule takes in a state, given the legal actions there (None: all)."""
 
 
-def actions_of(model: Any) -> Sequence[Any] | None:
+def listed_actions(model: Any) -> Sequence[Any] | None:
     """The actions of a model as its step takes them; None if they cannot be listed."""
-    number = getattr(model, "num_actions", None)
-    return None if number is None else range(number)
+    space = actions_of(model)
+    if not space.is_finite:
+        return None
+    return range(space.n) if space.is_numbered else space.payloads
 
 
 def contains(actions: Sequence[Any], action: Any) -> bool:

@@ -13,9 +13,9 @@ from platypoos.errors import BudgetExceeded, InvalidArgument, ModelError
 from platypoos.models.array import ArrayModel
 from platypoos.models.base import Access, access_of
 from platypoos.models.failures import NOTHING
-from platypoos.models.function import FunctionModel
+
 from platypoos.simulator.arrays import ArrayPlayer, Rows
-from platypoos.simulator.asking import Legal, Rule, actions_of, questions
+from platypoos.simulator.asking import Legal, Rule, listed_actions, questions
 from platypoos.simulator.pace import GLANCE, Pace, never
 from platypoos.simulator.play import drop_states, play
 from platypoos.simulator.requests import Replies, Request, most_calls
@@ -90,11 +90,11 @@ class Simulator:
         """The legal actions in a state, checked; None if all are legal."""
         self.rule: Rule | None
         """What the model's policy does in a state, checked; None if it has no policy."""
-        listed = actions_of(model) if actions is None else actions
+        listed = listed_actions(model) if actions is None else actions
         self.legal, self.rule = questions(model, legal, policy, listed)
         self._began = 0  # calls before this decision
         self._here, self._checks, self._goes_on = False, True, False  # for the current batch
-        self._step = model.function if type(model) is FunctionModel else model.step
+        self._step = model.step
         self._streams, self._stream = Streams(rng), Stream()
         self._running_on = RunningStream(self._stream)
         self._watches = state is not NOTHING  # whether the first state is known

@@ -26,7 +26,7 @@ def describe(search: Search) -> dict[str, Any]:
     chosen = search.recommend() or first_step(search)
     shown = sequences_to_show(search, chosen)
     tree, end, edges = tree_of(shown, chosen, graph.origin)
-    values = np.full(len(search.payloads), np.nan)
+    values = np.full(graph.num_actions, np.nan)
     for action, edge in graph.root.edges.items():
         values[action] = graph.edge_value(edge) + graph.origin * graph.root.span
     states: dict[int, Any] = {}

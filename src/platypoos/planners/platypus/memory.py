@@ -153,8 +153,8 @@ class Memory:
 
     def _rewards(self, session: Session, task: Task, action: int, count: int) -> list[float]:
         """Rewards of the last step, as the model gives them now."""
-        root, payload = session.graph.root, session.search.payloads[action]
-        return [act(task.model, root.stored, payload, task.rng).reward for _ in range(count)]
+        root = session.graph.root.stored
+        return [act(task.model, root, action, task.rng).reward for _ in range(count)]
 
     def drop(self, why: str) -> None:
         """Forget everything."""

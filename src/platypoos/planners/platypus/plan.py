@@ -40,8 +40,6 @@ class Asked(NamedTuple):
     request: Request
     state: State
     """Where the walks begin."""
-    actions: list[int]
-    """What they are planned to do, as numbers."""
     time: int
 
 
@@ -50,7 +48,6 @@ class Search:
 
     Args:
         graph: what is known; its root is the state to plan for.
-        payloads: the model's actions.
         rule: the number of the action that the user's rule takes in a state, if there is a rule.
         rules: constants.
     """
@@ -58,13 +55,10 @@ class Search:
     def __init__(
         self,
         graph: Graph,
-        payloads: list[Any],
         rule: Callable[[Any], int] | None,
         rules: Rules,
     ) -> None:
         self.graph, self.rules, self.rule = graph, rules, rule
-        self.payloads = payloads
-        self.numbered = payloads == list(range(len(payloads)))
         self.random = random.Random(graph.random.getrandbits(64))
         self.calls = 0
         """Steps that were learned from, in all plans…"""
@@ -101,8 +95,7 @@ class Search:
         if self.graph.open_loop:
             prefix = self.actions_to(state)
             actions, steps, state = prefix + actions, len(prefix) + steps, self.graph.root
-        played = actions if self.numbered else [self.payloads[a] for a in actions]
-        return Asked(Request(state.stored, played, steps, times), state, actions, state.time)
+        return Asked(Request(state.stored, actions, steps, times), state, state.time)
 
     def ask(self, batch: list[Asked]) -> Generator[list[Asked], Any, list[list[Path]]]:
         """Have requests played, and learn; returns the paths of each request's walks."""
@@ -117,15 +110,13 @@ class Search:
         """Learn from the walks of a request."""
         graph, paths = self.graph, []
         for steps in walks:
-            if not self.numbered:
-                steps = [(self.number(s[0], i, asked), *s[1:]) for i, s in enumerate(steps)]
             path = graph.learn(asked.state, steps, asked.time)
             self.calls += len(steps)
             if graph.open_loop and steps and steps[-1][3]:
                 after = path[-1].after if path else None
-                graph.absorb(after, asked.actions[len(path) :])
+                graph.absorb(after, asked.request.actions[len(path) :])
                 state = after
-                for action in asked.actions[len(path) :]:
+                for action in asked.request.actions[len(path) :]:
                     edge = None if state is None else state.edges.get(action)
                     if edge is None:
                         break
@@ -133,20 +124,6 @@ class Search:
                     state = edge.after
             paths.append(path)
         return paths
-
-    def number(self, payload: Any, place: int, asked: Asked) -> int:
-        """The number of an action that was played."""
-        actions = asked.actions
-        if place < len(actions) and self.payloads[actions[place]] is payload:
-            return actions[place]
-        return self.index(payload)
-
-    def index(self, payload: Any) -> int:
-        """The place of an action in the list."""
-        for number, other in enumerate(self.payloads):
-            if other is payload:
-                return number
-        return self.payloads.index(payload)
 
     def actions_to(self, state: State) -> list[int]:
         """By RESET: the sequence of actions that a state stands for."""
@@ -171,7 +148,7 @@ class Search:
 
     def random_sequence(self) -> list[int]:
         """Any actions."""
-        return self.random.choices(range(len(self.payloads)), k=self.level.length)
+        return self.random.choices(range(self.graph.num_actions), k=self.level.length)
 
     # ------------------------------------------------------------------ the plan
 

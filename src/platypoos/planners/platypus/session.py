@@ -41,19 +41,18 @@ class Session:
         graph.open_loop = not restores
         graph.horizon = task.horizon
         graph.shrinks = rules.shrinkage
-        advisor = Advisor(task.model, task.num_actions)
+        advisor = Advisor(task.model)
         if advisor.valued:
             graph.value_of_state = advisor.value
         self.graph = graph
         self.simulator = self._simulator(task)
-        payloads = list(range(task.num_actions))
         rule: Callable[[Any], int] | None = None
         if self.simulator.rule is not None:
             rule = self._advise
         if self.simulator.legal is not None:
             graph.legal_actions = self.simulator.legal
         graph.root = graph.state_of(task.state, 0)
-        self.search = Search(graph, payloads, rule, rules)
+        self.search = Search(graph, rule, rules)
 
     def _simulator(self, task: Task) -> Simulator:
         simulator = Simulator(
