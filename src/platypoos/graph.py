@@ -78,7 +78,17 @@ class State:
 class Edge:
     """An action that was tried in a state, and where it led."""
 
-    __slots__ = ("action", "after", "average", "mean", "others", "rest", "samples", "start", "walks")
+    __slots__ = (
+        "action",
+        "after",
+        "average",
+        "mean",
+        "others",
+        "rest",
+        "samples",
+        "start",
+        "walks",
+    )
 
     def __init__(self, start: State, action: int, after: State | None, mean: float) -> None:
         self.start, self.action = start, action
@@ -386,7 +396,9 @@ class Graph:
         kept = set(found)
         for state in found:
             state.parents = [edge for edge in state.parents if edge.start in kept]
-            lost = [a for a, e in state.edges.items() if e.after is not None and e.after not in kept]
+            lost = [
+                a for a, e in state.edges.items() if e.after is not None and e.after not in kept
+            ]
             for action in lost:
                 del state.edges[action]
             if state.choice is not None and state.choice.action not in state.edges:

@@ -513,7 +513,9 @@ class TreeSimulator(Ledger):
         ]
         try:
             if self._in_arrays and new:
-                legal[new] = legal_masks(self.model.legal, self.states[new], self._advisor.num_actions)
+                legal[new] = legal_masks(
+                    self.model.legal, self.states[new], self._advisor.num_actions
+                )
                 return
             for node in new:
                 legal[node] = self._advisor.mask(self.states[node])

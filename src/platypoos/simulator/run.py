@@ -13,7 +13,6 @@ from platypoos.errors import BudgetExceeded, InvalidArgument, ModelError
 from platypoos.models.array import ArrayModel
 from platypoos.models.base import Access, access_of
 from platypoos.models.failures import NOTHING
-
 from platypoos.simulator.arrays import ArrayPlayer, Rows
 from platypoos.simulator.asking import Legal, Rule, listed_actions, questions
 from platypoos.simulator.pace import GLANCE, Pace, never

@@ -5,8 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 from platypoos.compile import borrowed, inlined, jit, part
-from platypoos.ledger.drivers import patient_driver
-from platypoos.ledger.requests import calls_made
 from platypoos.compiled.platypus.asking import ask
 from platypoos.compiled.platypus.jury import hear, is_sure, next_look
 from platypoos.compiled.platypus.knowledge import is_noisy
@@ -33,6 +31,8 @@ from platypoos.compiled.platypus.tuning import (
     WIDE_SHARE,
 )
 from platypoos.compiled.platypus.walking import follow
+from platypoos.ledger.drivers import patient_driver
+from platypoos.ledger.requests import calls_made
 
 
 @patient_driver(PATIENCE)

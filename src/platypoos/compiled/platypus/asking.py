@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from platypoos.compile import part
-from platypoos.ledger.meeting import settle
-from platypoos.ledger.requests import ask_legal, evaluate, is_late
 from platypoos.compiled.platypus.knowledge import learn, note
 from platypoos.compiled.platypus.state import Search
+from platypoos.ledger.meeting import settle
+from platypoos.ledger.requests import ask_legal, evaluate, is_late
 
 
 @part

@@ -10,12 +10,12 @@ from numba import types
 
 from platypoos.compile import borrowed, fast, handle_kind, interpreted, jit, overload
 from platypoos.compile.engine import request
+from platypoos.compiled.platypus.knowledge import add_child, is_over
+from platypoos.compiled.platypus.state import PATIENCE, Search
 from platypoos.errors import ModelError
 from platypoos.ledger.meeting import find_home, settle
 from platypoos.ledger.requests import ask_legal, calls_made, evaluate, is_late
 from platypoos.ledger.tree import TERMINAL
-from platypoos.compiled.platypus.knowledge import add_child, is_over
-from platypoos.compiled.platypus.state import PATIENCE, Search
 from platypoos.simulator.pace import never
 
 

@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 
 from platypoos.compile import borrowed, jit, part
-from platypoos.ledger.requests import calls_made
 from platypoos.compiled.platypus.asking import ask
 from platypoos.compiled.platypus.knowledge import (
     EXACTLY,
@@ -25,6 +24,7 @@ from platypoos.compiled.platypus.policies import propose_policies, take_policies
 from platypoos.compiled.platypus.state import BEFORE, Search
 from platypoos.compiled.platypus.tuning import LOOK_SHARE
 from platypoos.compiled.platypus.walking import is_better, lead
+from platypoos.ledger.requests import calls_made
 
 ALL = -1
 SURE = 4.0

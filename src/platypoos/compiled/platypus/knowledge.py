@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from platypoos.compile import INTERPRETED, borrowed, inlined, jit
+from platypoos.compiled.platypus.state import NOBODY, Ints, Search
 from platypoos.ledger.tree import TERMINAL, draw_below, set_node
 from platypoos.models.advice import UNASKED, count_legal, is_legal, legal_action
-from platypoos.compiled.platypus.state import NOBODY, Ints, Search
 
 LEAST_SWEEPS, MOST_VISITS = 8, 20_000
 """Solving takes so many sweeps over all states at most, and more if that is this many visits (ten

@@ -10,11 +10,6 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from platypoos.compile import fast, handle
-from platypoos.ledger.protocol import Ledger
-from platypoos.ledger.tree import ROOT, TERMINAL, Tree, copy_nodes, make_tree, set_node, set_root
-from platypoos.models.advice import NO_HORIZON
-from platypoos.models.base import Access
-from platypoos.plan import Noise
 from platypoos.compiled.platypus.algorithm import plan_on
 from platypoos.compiled.platypus.jury import assess
 from platypoos.compiled.platypus.knowledge import gather, link_children
@@ -28,6 +23,11 @@ from platypoos.compiled.platypus.state import (
     Search,
 )
 from platypoos.compiled.platypus.tuning import STAGES
+from platypoos.ledger.protocol import Ledger
+from platypoos.ledger.tree import ROOT, TERMINAL, Tree, copy_nodes, make_tree, set_node, set_root
+from platypoos.models.advice import NO_HORIZON
+from platypoos.models.base import Access
+from platypoos.plan import Noise
 from platypoos.planners.sequence_search import SEED_SHARE
 from platypoos.search.base import Task
 from platypoos.search.sequences import whole_length

@@ -8,13 +8,13 @@ import warnings
 from dataclasses import dataclass
 from typing import ClassVar
 
-from platypoos.errors import InvalidArgument
-from platypoos.simulator.pace import never
-from platypoos.plan import Plan
-from platypoos.planners.platypoos import PlaTyPOOS
 from platypoos.compiled.platypus.memory import Memory
 from platypoos.compiled.platypus.ongoing import OngoingPlan
+from platypoos.errors import InvalidArgument
+from platypoos.plan import Plan
+from platypoos.planners.platypoos import PlaTyPOOS
 from platypoos.search.base import Planner, Task
+from platypoos.simulator.pace import never
 
 FIRST_BUDGET = 16
 """Without a budget: calls for each action in the first part of a plan. A later part has the calls

@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 from platypoos.compile import INTERPRETED, borrowed, jit, part
-from platypoos.ledger.requests import calls_made, is_due
 from platypoos.compiled.platypus.knowledge import random_below
 from platypoos.compiled.platypus.state import BEFORE, Search
 from platypoos.compiled.platypus.tuning import IDLE
 from platypoos.compiled.platypus.walking import begin_walk, walk_on, weigh
+from platypoos.ledger.requests import calls_made, is_due
 from platypoos.planners.sequence_search import SEED_SHARE, scales
 
 NONE, KNOWN = -2, -3

@@ -5,8 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 from platypoos.compile import borrowed, inlined, jit, part
-from platypoos.ledger.requests import calls_made, is_due
-from platypoos.ledger.tree import ticket
 from platypoos.compiled.platypus.asking import ask
 from platypoos.compiled.platypus.knowledge import (
     add_child,
@@ -18,6 +16,8 @@ from platypoos.compiled.platypus.knowledge import (
 from platypoos.compiled.platypus.state import BEFORE, NOBODY, Search
 from platypoos.compiled.platypus.tuning import DEEPER, GROWTH
 from platypoos.compiled.platypus.walking import follow
+from platypoos.ledger.requests import calls_made, is_due
+from platypoos.ledger.tree import ticket
 from platypoos.search.counts import PLATYPOOS, evaluations
 
 ROUND_OVER, PIECE_OVER = -1, -2

@@ -7,8 +7,6 @@ from typing import Any
 import numpy as np
 
 from platypoos.compile import borrowed, inlined, jit, part
-from platypoos.ledger.requests import calls_made, is_late, play_whole
-from platypoos.ledger.tree import TERMINAL, ticket
 from platypoos.compiled.platypus.extending import extend
 from platypoos.compiled.platypus.knowledge import (
     add_child,
@@ -20,6 +18,8 @@ from platypoos.compiled.platypus.knowledge import (
     value_of,
 )
 from platypoos.compiled.platypus.state import BEFORE, NOBODY, SEQUENCES, TREE, Search
+from platypoos.ledger.requests import calls_made, is_late, play_whole
+from platypoos.ledger.tree import TERMINAL, ticket
 
 
 @part

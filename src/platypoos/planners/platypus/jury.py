@@ -55,9 +55,7 @@ class Fresh:
 
     def __init__(self, one: Candidate, other: Candidate) -> None:
         self.one, self.other = one, other
-        self.before = {
-            edge: (edge.mean, edge.samples) for edge in (*one.path, *other.path)
-        }
+        self.before = {edge: (edge.mean, edge.samples) for edge in (*one.path, *other.path)}
 
     def lead(self, search: Search) -> tuple[float, float]:
         """How far ``one`` is ahead in the samples since then, and the standard error."""

@@ -102,11 +102,11 @@ class Search:
         if not batch:
             return []
         replies = yield batch
-        return [
-            self.learn(asked, walks) for asked, walks in zip(batch, replies, strict=False)
-        ]
+        return [self.learn(asked, walks) for asked, walks in zip(batch, replies, strict=False)]
 
-    def learn(self, asked: Asked, walks: Iterable[list[tuple[Any, Any, float, bool]]]) -> list[Path]:
+    def learn(
+        self, asked: Asked, walks: Iterable[list[tuple[Any, Any, float, bool]]]
+    ) -> list[Path]:
         """Learn from the walks of a request."""
         graph, paths = self.graph, []
         for steps in walks:

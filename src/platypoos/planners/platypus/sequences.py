@@ -99,9 +99,7 @@ def consider(search: Search, actions: list[int], path: Path, *, is_rule: bool = 
             bar -= min(0.0, search.power[len(old.path) - 1] * (last.mean + search.graph.origin))
         if new.value < bar:
             return
-        if new.value == bar and (
-            new.rank < old.rank or (new.ends and len(path) < len(old.path))
-        ):
+        if new.value == bar and (new.rank < old.rank or (new.ends and len(path) < len(old.path))):
             return
     level.best[first] = new
     leader = level.leader

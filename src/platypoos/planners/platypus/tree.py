@@ -99,7 +99,11 @@ class Explorer:
             learned = self.spent > spent
             factor = search.rules.growth if learned else 2.0
             self.h_max = max(h_max + 1, int(factor * h_max))
-            if not learned and known == search.graph.known and h_max > DEEPEST * search.level.length:
+            if (
+                not learned
+                and known == search.graph.known
+                and h_max > DEEPEST * search.level.length
+            ):
                 self.exhausted = known  # nothing to ask for until more is known
                 yield []
 
