@@ -62,33 +62,33 @@ class Explorer:
             if not self.waiting:
                 self.waiting = next(self.rounds)[::-1]
                 continue
-            batch, left = [], end - search.calls
-            while self.waiting and left > 0:
-                more = self.requests(self.waiting[-1], left)
-                cost = sum(asked.request.steps * asked.request.times for asked in more)
-                left -= cost
-                batch += more
-                if left > 0:
+            batch: list[Any] = []
+            left = int(end - search.calls)
+            while self.waiting and left >= 0:
+                left = self.ask_for(self.waiting[-1], left, batch)
+                if left >= 0:
                     self.waiting.pop()
+            if not batch and self.waiting:
+                return
             before = search.calls
             yield from search.ask(batch)
             self.spent += search.calls - before
 
-    def requests(self, opening: Opening, left: float) -> list[Any]:
-        """What is missing of an opening, as far as the calls reach."""
+    def ask_for(self, opening: Opening, left: int, batch: list[Any]) -> int:
+        """Ask for what is missing of an opening; returns the calls left, −1 if too few."""
         state, times, depth = opening
-        batch = []
+        cost = depth + 1 if self.search.graph.open_loop else 1
         for action in self.search.graph.options(state):
             edge = state.edges.get(action)
             missing = times - (0 if edge is None else edge.samples)
             if missing > 0:
-                cost = depth + 1 if self.search.graph.open_loop else 1
-                missing = min(missing, int(left // cost))
-                if missing <= 0:
-                    break
-                batch.append(self.search.request(state, [action], 1, missing))
-                left -= missing * cost
-        return batch
+                paid = min(missing, left // cost)
+                if paid > 0:
+                    batch.append(self.search.request(state, [action], 1, paid))
+                    left -= paid * cost
+                if paid < missing:
+                    return -1
+        return left
 
     def run_rounds(self) -> Iterator[list[Opening]]:
         """Round after round, each larger than the one before."""
