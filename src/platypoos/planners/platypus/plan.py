@@ -81,7 +81,8 @@ class Search:
         """Stages in a row with the same first action in the lead…"""
         self.last_first: int | None = None
         """…and that action."""
-        self.stops_when_sure = False
+        self.is_sure: Callable[[], bool] | None = None
+        """Whether to end a plan before its calls are spent, after a stage."""
         self.wins, self.spent = {"tree": 1, "sequences": 1}, {"tree": 0, "sequences": 0}
         """New best sequences that each explorer has found, and calls that it has cost."""
         self.usual_return = 0.0
@@ -191,7 +192,7 @@ class Search:
                 seeds = seeds[width:]
         if self.rest and not graph.open_loop and not graph.noisy:
             yield from be_greedy(self, self.calls + self.greed * budget)
-        while self.calls < end:
+        while self.calls < end and not (self.is_sure is not None and self.is_sure()):
             yield from self.run_stage(end, end - rules.jury_share * budget)
 
     def length_for(self, budget: int) -> int:

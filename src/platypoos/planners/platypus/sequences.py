@@ -300,16 +300,18 @@ def be_greedy(search: Search, end: float) -> Asking:
         if search.calls + len(missing) > end:
             break
         yield from search.ask([search.request(state, [action], 1) for action in missing])
-        if not state.edges:
-            break
+        rewards = {edge.mean for edge in state.edges.values()}
+        if not rewards or (len(rewards) == 1 and not actions):
+            break  # all bring the same at once: there is nothing to be greedy for
         edge = max(state.edges.values(), key=lambda e: (e.mean, e.after.ticket if e.after else 0.0))
         actions.append(edge.action)
         state = edge.after
+    won = False
     if actions:
         yield from walk(search, [actions])
         leader = search.level.leader
         won = leader is not None and leader.actions[: len(actions)] == actions
-        search.greed = search.rules.greedy_share if won else max(0.03, search.greed / 2.0)
+    search.greed = search.rules.greedy_share if won else max(0.03, search.greed / 2.0)
 
 
 def challenge(search: Search, credit: float) -> Asking:
