@@ -12,19 +12,6 @@ from __future__ import annotations
 import math
 from collections import Counter
 
-from platypus_textbook_knowledge import (
-    Candidate,
-    Mind,
-    State,
-    believed,
-    outlook,
-    solve,
-    take_samples,
-    try_action,
-    value_of,
-)
-
-from platypoos.ledger.tree import ticket
 from platypoos.planners.platypus.tuning import (
     CANDIDATES,
     DEEPER,
@@ -37,6 +24,19 @@ from platypoos.planners.platypus.tuning import (
     STAGES,
     WIDE_SHARE,
 )
+from platypus_textbook_knowledge import (
+    Candidate,
+    Mind,
+    State,
+    believed,
+    outlook,
+    solve,
+    take_samples,
+    try_action,
+    value_of,
+)
+
+from platypoos.ledger.tickets import ticket
 from platypoos.planners.sequence_search import SEED_SHARE
 
 ROUGHLY, EXACTLY = 1e-3, 1e-14

@@ -11,13 +11,13 @@ import sys
 import numba
 import numpy as np
 import pytest
+from platypoos.planners.platypus.algorithm import plan_on
 from random_trees import THINKING
 
 import platypoos as pp
 from platypoos.compile import jit_uncached, kernels
 from platypoos.ledger import compiled as simulator_compiled
 from platypoos.ledger.compiled import CompiledSimulator
-from platypoos.planners.platypus.algorithm import plan_on
 from platypoos.search.running import run
 
 PLANNERS = [pp.PlaTyPOOS, pp.SequOOL, pp.StroquOOL, pp.Platypus]
@@ -164,7 +164,7 @@ from platypoos.compile import workshop as compiling
 from platypoos.search.counts import evaluations
 from platypoos.compile.unsafe import is_on_disk
 from platypoos.compile.workshop import WORKSHOP, are_loaded
-from platypoos.ledger.tree import ticket
+from platypoos.ledger.tickets import ticket
 from platypoos.planners.platypus.knowledge import link_children
 from platypoos.planners.platypus.ongoing import OngoingPlan
 from platypoos.compile.handles import _KINDS
