@@ -12,18 +12,6 @@ from __future__ import annotations
 import math
 from collections import Counter
 
-from platypoos.planners.platypus.tuning import (
-    CANDIDATES,
-    DEEPER,
-    GROWTH,
-    HEARING_SHARE,
-    IDLE,
-    JURY_SHARE,
-    LEAST_SHARE,
-    LOOK_SHARE,
-    STAGES,
-    WIDE_SHARE,
-)
 from platypus_textbook_knowledge import (
     Candidate,
     Mind,
@@ -36,6 +24,18 @@ from platypus_textbook_knowledge import (
     value_of,
 )
 
+from platypoos.compiled.platypus.tuning import (
+    CANDIDATES,
+    DEEPER,
+    GROWTH,
+    HEARING_SHARE,
+    IDLE,
+    JURY_SHARE,
+    LEAST_SHARE,
+    LOOK_SHARE,
+    STAGES,
+    WIDE_SHARE,
+)
 from platypoos.ledger.tickets import ticket
 from platypoos.planners.sequence_search import SEED_SHARE
 

@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-from platypoos.planners.platypus.tuning import STAGES
 
+from platypoos.compiled.platypus.tuning import STAGES
 from platypoos.ledger.tickets import ticket
 from platypoos.planners.sequence_search import SEED_SHARE
 from platypoos.search.sequences import AT_LEAST, NEGLIGIBLE, SHORTEST
