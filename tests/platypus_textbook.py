@@ -24,8 +24,7 @@ from platypus_textbook_knowledge import (
     value_of,
 )
 
-from platypoos.ledger.tree import ticket
-from platypoos.planners.platypus.tuning import (
+from platypoos.compiled.platypus.tuning import (
     CANDIDATES,
     DEEPER,
     GROWTH,
@@ -37,6 +36,7 @@ from platypoos.planners.platypus.tuning import (
     STAGES,
     WIDE_SHARE,
 )
+from platypoos.ledger.tickets import ticket
 from platypoos.planners.sequence_search import SEED_SHARE
 
 ROUGHLY, EXACTLY = 1e-3, 1e-14

@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from platypoos.ledger.tree import ticket
-from platypoos.planners.platypus.tuning import STAGES
+from platypoos.compiled.platypus.tuning import STAGES
+from platypoos.ledger.tickets import ticket
 from platypoos.planners.sequence_search import SEED_SHARE
 from platypoos.search.sequences import AT_LEAST, NEGLIGIBLE, SHORTEST
 

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Callable
-from typing import Any, NamedTuple, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeGuard, runtime_checkable
 
 import numpy as np
 
 from platypoos.checks import check_action_names, missing_from
 from platypoos.errors import InvalidArgument
 from platypoos.spaces import Space, as_space
+
+if TYPE_CHECKING:
+    from platypoos.models.compiled import CompiledModel
 
 DETERMINISTIC, RANDOM = "deterministic", "random"
 """The words for ``dynamics=``."""
@@ -86,6 +89,11 @@ def actions_of(model: Any) -> Space:
     if not hasattr(model, "actions"):
         raise InvalidArgument(missing_from(model))
     return as_space(model.actions)
+
+
+def is_compiled(model: Any) -> TypeGuard[CompiledModel]:
+    """Whether it is a ``CompiledModel``; to ask does not import Numba."""
+    return getattr(type(model), "is_compiled", False) is True
 
 
 def count_actions(model: Any) -> int:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Sequence
 from dataclasses import KW_ONLY, dataclass, field
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numba.core.dispatcher import Dispatcher
@@ -105,6 +105,7 @@ class CompiledModel:
     action_names: Sequence[str] | None = None
     access: Access = Access.RESTORE
     problem: Any = None
+    is_compiled: ClassVar[bool] = True
     cacheable: bool = field(init=False, repr=False)
     loops: dict[Access, Any] = field(init=False, repr=False)
 
