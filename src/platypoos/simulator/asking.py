@@ -12,6 +12,7 @@ from platypoos.errors import ModelError
 from platypoos.models.advice import checked_mask, checked_weights, no_legal_action
 from platypoos.models.base import actions_of, said_of_one
 from platypoos.models.failures import brief, worded
+from platypoos.spaces import Discrete
 
 Legal = Callable[[Any], list[Any]]
 """The legal actions in a state, at least one."""
@@ -74,7 +75,7 @@ class AskLegal:
                         state=state,
                     )
             return listed
-        mask = checked_mask(said, len(actions), state)
+        mask = checked_mask(said, Discrete(list(actions)), state)
         return [actions[number] for number in np.flatnonzero(mask).tolist()]
 
 
@@ -111,7 +112,7 @@ class AskRule:
 
     @staticmethod
     def _heaviest(state: Any, said: Any, actions: Sequence[Any], allowed: list[Any] | None) -> Any:
-        weights = checked_weights(said, len(actions), None, state)
+        weights = checked_weights(said, Discrete(list(actions)), None, state)
         if allowed is not None:
             barred = [not contains(allowed, action) for action in actions]
             weights[barred] = -1.0
