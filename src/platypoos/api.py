@@ -94,8 +94,9 @@ def as_model(model: Any) -> Any:
 class Agent:
     """Plans in your own loop: in real time, and with what it has learned in the steps before.
 
-    Nothing is compiled in your time: until machine code is ready, which other processes and
-    threads see to, plans are made without it. ``warm_up`` waits for it.
+    With a Python model the default planner needs no machine code. Compiled models and published
+    planners do; other processes and threads see to it, and until it is ready, plans are made
+    without it. ``warm_up`` waits for it.
 
     Args:
         model: what to plan with, or a Gymnasium environment; ``agent.model`` is then a model of
@@ -265,6 +266,8 @@ class Agent:
 
     def warm_up(self, *, quiet: bool = True) -> float:
         """Wait until all machine code is there; returns the seconds it took.
+
+        Not needed for Python models with the default planner, which uses none.
 
         Args:
             quiet: do not show how far it is.
