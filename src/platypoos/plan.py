@@ -54,7 +54,8 @@ class Plan:
     sequence is counted at the reward floor (the smallest mean reward seen, or where episodes end
     the smallest average along a sequence, unless the planner was told another), and at 0 after a
     terminal state. Those of Platypus are rewards plus γ times the values of states under the best
-    known policy; ``reward_floor`` is then what an unseen step is taken to bring. Planners that average over walks (such as UCT) count nothing after their horizon.
+    known policy; ``reward_floor`` is then what an unseen step is taken to bring. Planners that
+    average over walks (such as UCT) count nothing after their horizon.
     """
 
     action: Any
