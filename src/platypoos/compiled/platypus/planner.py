@@ -26,8 +26,9 @@ class CompiledPlatypus(Planner):
     """The former version of the default planner, in machine code.
 
     Do not choose it by name: ``Platypus`` uses it for compiled models. It does not plan as
-    ``Platypus`` does with Python models, and ignores the model's policy. It needs to know the discount only: not how large rewards are, nor how
-    noisy, nor how small the simulator's time steps.
+    ``Platypus`` does with Python models, and ignores the model's policy. It needs to know the
+    discount only: not how large rewards are, nor how noisy, nor how small the simulator's time
+    steps.
 
     It explores in two ways. One is the paper's tree (rounds of Figure 3, growing), which gets a
     fixed share of the calls and has the paper's guarantee. The other changes stretches of
