@@ -90,8 +90,8 @@ def as_model(model: Any) -> Any:
 class Agent:
     """Plans in your own loop: in real time, and with what it has learned in the steps before.
 
-    Compiled models, and planners other than the default one, use machine code. Nothing is compiled
-    in your time: until it is ready, which other processes and threads see to, plans are made
+    With a Python model the default planner needs no machine code. Compiled models and published
+    planners do; other processes and threads see to it, and until it is ready, plans are made
     without it. ``warm_up`` waits for it.
 
     Args:
@@ -246,7 +246,7 @@ class Agent:
     def warm_up(self, *, quiet: bool = True) -> float:
         """Wait until all machine code is there; returns the seconds it took.
 
-        The default planner has nothing to wait for, unless the model is compiled.
+        Not needed for Python models with the default planner, which uses none.
 
         Args:
             quiet: do not show how far it is.

@@ -56,7 +56,7 @@ examples:
   platypoos plan --planner platypoos --schedule      the published algorithm
   platypoos plan --planner olop --set reward_max=130 --set noise=10 --noise 10
   platypoos plan --problem battery --access reset --json
-  platypoos warm-up                                  for compiled models, once a machine
+  platypoos warm-up                                  compile for compiled models
   platypoos planners                                 all planners and what they need
   platypoos explain --out why.html                   a page that says why
   platypoos check Hopper-v5                          is this simulator safe to plan with?
@@ -137,7 +137,7 @@ def _parser() -> argparse.ArgumentParser:
 
     warm = commands.add_parser(
         "warm-up",
-        help="compile the default planner for compiled models, once a machine",
+        help="compile what compiled models need, once per machine",
         description="Compile the default planner for compiled models. Later programs find its "
         "machine code on disk, and plan fast from the start. Python models need none.",
     )

@@ -52,8 +52,8 @@ class Model(Protocol):
       call or recommend another one.
     - ``key(state)``: states with the same key are the same, for planners that share states.
     - ``value(state)``: roughly what a state is worth. Planners use it where a sequence ends.
-    - ``policy(state)``: an action, or a weight for each action. Planners that roll out draw
-      actions by it.
+    - ``policy(state)``: an action, or a weight for each action. The default planner tries to
+      improve on it; planners that roll out draw actions by it.
     - ``features(state)``: a value for each feature of a state, for planners that look for new ones.
     - ``action_names``: a text for each action, to print plans with.
     - ``steps_per_call``: the simulator's steps that a call takes at most, if it is more than one.
