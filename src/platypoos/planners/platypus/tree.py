@@ -64,31 +64,37 @@ class Explorer:
                 continue
             batch, left = [], end - search.calls
             while self.waiting and left > 0:
-                more = self.requests(self.waiting[-1], left)
-                cost = sum(asked.request.steps * asked.request.times for asked in more)
-                left -= cost
+                more, is_complete = self.requests(self.waiting[-1], left)
+                left -= sum(asked.request.steps * asked.request.times for asked in more)
                 batch += more
-                if left > 0:
-                    self.waiting.pop()
+                if not is_complete:
+                    break  # the rest of it comes next, or when there are calls again
+                self.waiting.pop()
             before = search.calls
             yield from search.ask(batch)
             self.spent += search.calls - before
 
-    def requests(self, opening: Opening, left: float) -> list[Any]:
-        """What is missing of an opening, as far as the calls reach."""
+    def requests(self, opening: Opening, left: float) -> tuple[list[Any], bool]:
+        """What is missing of an opening as far as the calls reach; and whether that is all.
+
+        While any calls are left, at least one sample is asked for: it may cost more than is left.
+        """
         state, times, depth = opening
-        batch = []
+        cost = depth + 1 if self.search.graph.open_loop else 1
+        batch: list[Any] = []
         for action in self.search.graph.options(state):
             edge = state.edges.get(action)
             missing = times - (0 if edge is None else edge.samples)
-            if missing > 0:
-                cost = depth + 1 if self.search.graph.open_loop else 1
-                missing = min(missing, int(left // cost))
-                if missing <= 0:
-                    break
-                batch.append(self.search.request(state, [action], 1, missing))
-                left -= missing * cost
-        return batch
+            if missing <= 0:
+                continue
+            if left <= 0:
+                return batch, False
+            paid = min(missing, max(1, int(left // cost)))
+            batch.append(self.search.request(state, [action], 1, paid))
+            left -= paid * cost
+            if paid < missing:
+                return batch, False
+        return batch, True
 
     def run_rounds(self) -> Iterator[list[Opening]]:
         """Round after round, each larger than the one before."""
