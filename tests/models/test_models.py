@@ -13,7 +13,7 @@ import pytest
 
 import platypoos as pp
 from platypoos.compile.cache import fingerprint
-from platypoos.planners.platypus.knowledge import solve
+from platypoos.compiled.platypus.knowledge import solve
 
 PROBLEMS = [
     pp.problems.SwitchChain(noise=1.0),

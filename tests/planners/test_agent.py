@@ -58,13 +58,13 @@ def test_it_finds_its_place_by_the_state_alone():
     agent = pp.Agent(problem, budget=300, discount=0.9, seed=0)
     state = problem.initial_state
     first = agent.act(state)
-    known = agent._memory.ongoing.search.tree.num_nodes
+    known = agent._memory.plain.session.graph.known
     state, _, _ = problem.step(state, first.action, np.random.default_rng(0))
     agent.act(state)  # nothing was observed
-    assert agent._memory.ongoing.search.tree.num_nodes > known / 2
+    assert agent._memory.plain.session.graph.known >= known
     agent.reset()
     assert agent.steps == 0
-    assert agent._memory.ongoing is None
+    assert agent._memory.plain.session is None
 
 
 def test_observed_states_are_planned_from():
@@ -89,7 +89,7 @@ def test_another_action_than_planned_is_observed():
         other = 1 - agent.act(state).action
         state, reward, _ = problem.step(state, other, rng)
         agent.observe(reward, action=other)
-    assert agent._memory.dropped == []  # the reward is that of the other action
+    assert agent._memory.plain.dropped == []  # the reward is that of the other action
 
 
 def test_the_callers_environment_is_not_moved():
@@ -116,7 +116,7 @@ def test_the_system_may_be_another_than_the_model():
         state, reward, _ = real.step(state, plan.action, rng)
         agent.observe(reward, state)
     assert agent.steps == 10
-    assert not agent._memory.dropped
+    assert not agent._memory.plain.dropped
 
 
 def test_a_horizon_is_counted_down():

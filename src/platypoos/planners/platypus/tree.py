@@ -62,39 +62,33 @@ class Explorer:
             if not self.waiting:
                 self.waiting = next(self.rounds)[::-1]
                 continue
-            batch, left = [], end - search.calls
-            while self.waiting and left > 0:
-                more, is_complete = self.requests(self.waiting[-1], left)
-                left -= sum(asked.request.steps * asked.request.times for asked in more)
-                batch += more
-                if not is_complete:
-                    break  # the rest of it comes next, or when there are calls again
-                self.waiting.pop()
+            batch: list[Any] = []
+            left = int(end - search.calls)
+            while self.waiting and left >= 0:
+                left = self.ask_for(self.waiting[-1], left, batch)
+                if left >= 0:
+                    self.waiting.pop()
+            if not batch and self.waiting:
+                return
             before = search.calls
             yield from search.ask(batch)
             self.spent += search.calls - before
 
-    def requests(self, opening: Opening, left: float) -> tuple[list[Any], bool]:
-        """What is missing of an opening as far as the calls reach; and whether that is all.
-
-        While any calls are left, at least one sample is asked for: it may cost more than is left.
-        """
+    def ask_for(self, opening: Opening, left: int, batch: list[Any]) -> int:
+        """Ask for what is missing of an opening; returns the calls left, −1 if too few."""
         state, times, depth = opening
         cost = depth + 1 if self.search.graph.open_loop else 1
-        batch: list[Any] = []
         for action in self.search.graph.options(state):
             edge = state.edges.get(action)
             missing = times - (0 if edge is None else edge.samples)
-            if missing <= 0:
-                continue
-            if left <= 0:
-                return batch, False
-            paid = min(missing, max(1, int(left // cost)))
-            batch.append(self.search.request(state, [action], 1, paid))
-            left -= paid * cost
-            if paid < missing:
-                return batch, False
-        return batch, True
+            if missing > 0:
+                paid = min(missing, left // cost)
+                if paid > 0:
+                    batch.append(self.search.request(state, [action], 1, paid))
+                    left -= paid * cost
+                if paid < missing:
+                    return -1
+        return left
 
     def run_rounds(self) -> Iterator[list[Opening]]:
         """Round after round, each larger than the one before."""
