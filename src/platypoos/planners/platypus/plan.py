@@ -82,6 +82,12 @@ class Search:
         self.last_first: int | None = None
         """…and that action."""
         self.stops_when_sure = False
+        self.wins, self.spent = {"tree": 1, "sequences": 1}, {"tree": 0, "sequences": 0}
+        """New best sequences that each explorer has found, and calls that it has cost."""
+        self.finder = ""
+        """Whose sequences are being walked."""
+        self.credit, self.paid_at = 0.0, 0
+        """Calls that the tree explorers have earned and not spent; and when they were last paid."""
         self.greed = rules.greedy_share / 3.0
         """Share of a level's calls for the greedy sequence; less if it does not lead."""
         self.on_round: Callable[..., None] | None = None
@@ -164,7 +170,7 @@ class Search:
         self.stage = max(2 * actions, budget // rules.stages, self.width * length // 2)
         self.wide.restart()
         self.careful.restart()
-        self.proposed, self.fresh = [], None
+        self.proposed, self.fresh, self.paid_at = [], None, self.calls
         if self.rest:
             yield from walk(self, [self.rest])
         if self.rule is not None:
@@ -178,7 +184,7 @@ class Search:
                 width = min(width, self.width)
             yield from walk(self, [[action] for action in seeds[:width]])
             seeds = seeds[width:]
-        if not graph.open_loop and not graph.noisy:
+        if self.rest and not graph.open_loop and not graph.noisy:
             yield from be_greedy(self, self.calls + self.greed * budget)
         while self.calls < end:
             yield from self.run_stage(end, end - rules.jury_share * budget)
@@ -217,11 +223,15 @@ class Search:
         start, known = self.calls, graph.known
         stage_end = min(end, start + stage)
         if rules.tree_share > 0.0:
-            yield from self.explore_tree(stage_end)
+            yield from self.explore_tree(end - self.began)
         if rules.challengers:
             challenge(self)
         propose_policies(self)
+        yield from explore_sequences(self, 0)
+        before, self.finder = self.calls, "sequences"
         yield from explore_sequences(self, stage_end)
+        self.finder = ""
+        self.spent["sequences"] += self.calls - before
         if self.level.leader is None:
             return
         self.note_leader()
@@ -233,18 +243,36 @@ class Search:
             calls = stage if stuck else max(1, int(rules.look_share * stage))
             yield from sample_again(self, [self.level.leader.path], calls)
 
-    def explore_tree(self, stage_end: float) -> Asking:
-        """Give the tree explorers their share of the stage's calls, and of all before.
+    def explore_tree(self, budget: int) -> Asking:
+        """Let the tree explorers work with the calls that they have earned.
 
-        With noise, half of it sees new states, and half samples well.
+        They earn a share of all calls, by success: how often an explorer has found a new best
+        sequence, for each call that it has cost. What they spend is taken from their credit, the
+        walks of their best sequences included. With noise, half of it sees new states, and half
+        samples well.
         """
-        noisy, share = self.graph.noisy, self.rules.tree_share
-        spent = self.wide.spent + self.careful.spent
-        credit = share * max(stage_end - self.calls, stage_end - self.began - spent / share)
-        end = self.calls + max(1.0, credit)
-        yield from self.wide.explore((self.calls + end) / 2 if noisy else end)
-        if noisy:
+        rules, graph = self.rules, self.graph
+        rate = {who: self.wins[who] / (self.spent[who] + self.stage) for who in self.wins}
+        least = rules.tree_share * min(1.0, budget / (rules.stages * graph.num_actions))
+        share = rate["tree"] / (rate["tree"] + rate["sequences"])
+        share = max(least, min(1.0 - rules.tree_share, share))
+        made = self.calls - self.paid_at
+        if not graph.noisy:  # a full stage, even if the sequence explorer stopped early
+            made = max(made, self.stage)
+        self.credit += share * made
+        self.paid_at = start = self.calls
+        if self.credit < 1.0:
+            return
+        end = start + self.credit
+        yield from self.wide.explore((start + end) / 2 if graph.noisy else end)
+        if graph.noisy:
             yield from self.careful.explore(end)
+        self.finder = "tree"
+        proposed, self.proposed = self.proposed, []
+        yield from walk(self, proposed)
+        self.finder = ""
+        self.spent["tree"] += self.calls - start
+        self.credit = min(0.0, self.credit - (self.calls - start))
 
     def note_leader(self) -> None:
         """Count the stages in a row with the same first action in the lead."""

@@ -14,8 +14,10 @@ class Rules:
 
     stages: int = 16
     """Parts of a plan; each explores, proposes and compares."""
-    tree_share: float = 1 / 3
-    """Share of a stage's calls that the tree explorer gets: the published exploration."""
+    tree_share: float = 0.25
+    """The tree explorers (the published exploration) get this share of all calls at least, and
+    1 less this at most; it follows success. The least is less, in proportion, where a plan has
+    fewer than ``stages`` calls for each action: the few states that could be opened tell little."""
     growth: float = 1.25
     """A round of the tree is followed by one that is larger by this factor."""
     seed_share: float = 0.4

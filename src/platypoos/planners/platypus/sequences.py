@@ -103,6 +103,8 @@ def consider(search: Search, actions: list[int], path: Path, *, is_rule: bool = 
             return
     level.best[first] = new
     leader = level.leader
+    if search.finder and leader is not None and new.value > leader.value:
+        search.wins[search.finder] += 1
     if leader is None or new.rank >= leader.rank:
         level.leader = new
     elif old is leader:
