@@ -81,7 +81,8 @@ class Search:
         """Stages in a row with the same first action in the lead…"""
         self.last_first: int | None = None
         """…and that action."""
-        self.stops_when_sure = False
+        self.is_sure: Callable[[], bool] | None = None
+        """Asked after each stage: whether to end the plan before its budget is spent."""
         self.wins, self.spent = {"tree": 1, "sequences": 1}, {"tree": 0, "sequences": 0}
         """New best sequences that each explorer has found, and calls that it has cost."""
         self.finder = ""
@@ -188,6 +189,8 @@ class Search:
             yield from be_greedy(self, self.calls + self.greed * budget)
         while self.calls < end:
             yield from self.run_stage(end, end - rules.jury_share * budget)
+            if self.is_sure is not None and self.is_sure():
+                return
 
     def length_for(self, budget: int) -> int:
         """How long sequences are.
@@ -264,15 +267,19 @@ class Search:
         if self.credit < 1.0:
             return
         end = start + self.credit
-        yield from self.wide.explore((start + end) / 2 if graph.noisy else end)
-        if graph.noisy:
-            yield from self.careful.explore(end)
-        self.finder = "tree"
-        proposed, self.proposed = self.proposed, []
-        yield from walk(self, proposed)
-        self.finder = ""
-        self.spent["tree"] += self.calls - start
-        self.credit = min(0.0, self.credit - (self.calls - start))
+        try:
+            yield from self.wide.explore((start + end) / 2 if graph.noisy else end)
+            if graph.noisy:
+                yield from self.careful.explore(end)
+            self.finder = "tree"
+            proposed, self.proposed = self.proposed, []
+            yield from walk(self, proposed)
+        finally:  # a turn that ends the plan is paid for too
+            self.finder = ""
+            self.spent["tree"] += self.calls - start
+            left = self.credit - (self.calls - start)
+            waits = self.wide.waiting or self.careful.waiting  # it could not pay for the next one
+            self.credit = left if waits else min(0.0, left)
 
     def note_leader(self) -> None:
         """Count the stages in a row with the same first action in the lead."""
@@ -292,7 +299,9 @@ class Search:
         exact = graph.closed and not graph.noisy
         if exact:  # the best policy is the candidate of each first action
             graph.survey(self.stage, exactly=True)
+            rule = self.level.rule
             self.level = Level(self.level.length)
+            self.level.rule = rule
             for edge in graph.root.edges.values():
                 path = policy_path(edge, self.level.length)
                 self.level.best[edge.action] = Candidate([e.action for e in path], path)

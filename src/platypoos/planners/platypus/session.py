@@ -12,6 +12,7 @@ from platypoos.graph import Edge, Graph, State
 from platypoos.models.advice import Advisor
 from platypoos.models.base import Access
 from platypoos.models.keys import key_of
+from platypoos.planners.platypus.decision import is_enough
 from platypoos.planners.platypus.plan import Search
 from platypoos.planners.platypus.rules import Rules
 from platypoos.search.base import Task
@@ -88,7 +89,7 @@ class Session:
 
     def spend(self, *, stop_when_sure: bool = False) -> None:
         """Plan with the budget of the task, or until its clock runs out."""
-        self.search.stops_when_sure = stop_when_sure
+        self.search.is_sure = self._is_sure if stop_when_sure else None
         task, simulator = self.task, self.simulator
         clock = Clock(simulator, task)
         if not clock.runs:
@@ -105,7 +106,14 @@ class Session:
                 simulator.budget = simulator.calls + part
             if not self._drive(part, clock.due) or clock.due():
                 return
+            if stop_when_sure and self._is_sure():
+                return
             part = max(FIRST_PART * task.num_actions, clock.next_part())
+
+    def _is_sure(self) -> bool:
+        """Whether more calls are unlikely to change the decision."""
+        chosen = self.search.recommend()
+        return chosen is not None and is_enough(self.search, chosen)
 
     def _drive(self, budget: int, due: Callable[[], bool]) -> bool:
         """Let the search ask, and the simulator answer; False if time was up."""
