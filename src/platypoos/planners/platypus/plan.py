@@ -178,7 +178,7 @@ class Search:
             yield from walk(self, [[]])
         seeds = list(graph.options(graph.root))
         self.random.shuffle(seeds)
-        most = self.began + rules.seed_share * budget
+        most = self.began + (budget if length == 1 else rules.seed_share * budget)
         while seeds and (level.leader is None or self.calls < most):
             width = max(1, min(int((most - self.calls) / length), actions))
             if self.rest:
@@ -244,7 +244,10 @@ class Search:
         else:
             stuck = graph.known == known  # nothing new anywhere: look for noise with all calls
             calls = stage if stuck else max(1, int(rules.look_share * stage))
-            yield from sample_again(self, [self.level.leader.path], calls)
+            heard = [self.level.leader]
+            if graph.open_loop:  # chance may have ended a walk whose action usually goes on
+                heard = self.level.ranked()
+            yield from sample_again(self, [c.path for c in heard], max(1, calls // len(heard)))
 
     def explore_tree(self, budget: int) -> Asking:
         """Let the tree explorers work with the calls that they have earned.
