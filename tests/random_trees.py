@@ -49,6 +49,7 @@ PLANNERS: dict[str, Callable[[float], pp.Planner]] = {
     **LAYERED,
     **CONTENDERS,
     "platypus": pp.Platypus,
+    "platypus-kernels": pp.planners.CompiledPlatypus,
 }
 """Every planner, made from a discount; the ranges they are told fit rewards in [0, 1]."""
 THINKING = {name: make for name, make in PLANNERS.items() if name != "random"}

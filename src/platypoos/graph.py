@@ -16,7 +16,8 @@ from collections import deque
 from collections.abc import Callable, Hashable, Iterable
 from typing import Any
 
-from platypoos.models.failures import not_deterministic
+from platypoos.errors import InvalidArgument, ModelError
+from platypoos.models.failures import brief, not_deterministic, worded
 
 SURVEY_LEAST = 32
 """A survey is made when the graph has doubled, and grown by at least this number of edges."""
@@ -165,16 +166,9 @@ class Graph:
 
     def state_of(self, stored: Any, time: int) -> State:
         """The state, a new one if it was never seen."""
-        key = self.key
-        name: Hashable = None
-        if key is not None:
-            name = key(stored)
-            if name is not None:
-                if self.horizon is not None:
-                    name = (name, time)
-                found = self.states.get(name)
-                if found is not None:
-                    return found
+        name, found = self._look_up(stored, time)
+        if found is not None:
+            return found
         self.count += 1
         span = self.span_from(time)
         made = State(stored, name, time, span, self.rate * span, self.random.random())
@@ -186,10 +180,30 @@ class Graph:
 
     def find(self, stored: Any, time: int) -> State | None:
         """The state if it is known."""
-        name = None if self.key is None else self.key(stored)
-        if name is None:
-            return None
-        return self.states.get(name if self.horizon is None else (name, time))
+        return self._look_up(stored, time)[1]
+
+    def _look_up(self, stored: Any, time: int) -> tuple[Hashable, State | None]:
+        """The name of a state, None if it has none; and the state if it is known."""
+        if self.key is None:
+            return None, None
+        try:
+            name = self.key(stored)
+            if name is None:
+                return None, None
+            if self.horizon is not None:
+                name = (name, time)
+            return name, self.states.get(name)
+        except TypeError as error:
+            raise InvalidArgument(
+                f"states must all have a key that can be hashed, or none: {error}; give the model "
+                "key(state), which may return None"
+            ) from error
+        except Exception as error:
+            raise ModelError(
+                f"the model's key raised {worded(error)} (at state {brief(stored)}); the original "
+                "traceback is above",
+                state=stored,
+            ) from error
 
     def span_from(self, time: int) -> float:
         """What a reward of 1 at each step to come is worth."""

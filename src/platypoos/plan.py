@@ -209,10 +209,14 @@ class Plan:
         """
         if not self.is_whole:
             return None
-        tree = self.tree
-        if self.searched is not None:
-            tree = self.searched if isinstance(self.searched, Tree) else self.searched.tree()
-        return summarize(tree, self.num_actions, self.action_indices)
+        return summarize(self.searched_tree(), self.num_actions, self.action_indices)
+
+    def searched_tree(self) -> Tree:
+        """All that was searched, as a tree; ``tree`` if the rest was not kept."""
+        searched = self.searched
+        if searched is None:
+            return self.tree
+        return searched if isinstance(searched, Tree) else searched.tree()
 
     @property
     def is_whole(self) -> bool:

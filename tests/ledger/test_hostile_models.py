@@ -8,10 +8,10 @@ import numba
 import numpy as np
 import pytest
 from fuzz_states import FORMS, EqualRaises, Unspeakable
+from graph_checks import check_graph
 from random_trees import THINKING, Counted
 
 import platypoos as pp
-from platypoos.planners.platypus.memory import Memory
 from platypoos.search.base import Asked
 
 
@@ -275,9 +275,11 @@ def test_a_state_has_one_child_for_an_action_whatever_chance_allows(seed):
     model = pp.FunctionModel(
         step, 3, 0, legal=lambda state: [state, (state + 1) % 3], access=pp.Access.RESET
     )
-    memory = Memory(10**8)
-    pp.Platypus(0.999).answer(model, 0, Asked(260), seed=seed, memory=memory)
-    tree = memory.ongoing.search.tree
+    planner = pp.Platypus(0.999)
+    memory = planner.remember()
+    plan = planner.answer(model, 0, Asked(260), seed=seed, memory=memory)
+    check_graph(memory.plain.session.graph, whole=True)
+    tree = plan.searched.tree()
     known = range(1, tree.num_nodes)
     steps = [(int(tree.parent[node]), int(tree.action[node])) for node in known]
     assert len(set(steps)) == len(steps)

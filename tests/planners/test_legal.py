@@ -199,7 +199,9 @@ def test_bad_batches_and_kernels_are_named():
     flat = pp.ArrayModel(
         lambda s, a, r: (s, 0.0 * s, False), 2, 0.0, legal=lambda states: states == 0
     )
-    with pytest.raises(pp.ModelError, match=r"booleans of shape \(1, 2\), got bool of shape"):
+    with pytest.raises(pp.ModelError, match=r"booleans of shape \(\d+, 2\), got bool of shape"):
+        pp.PlaTyPOOS(0.9).plan(flat, budget=100, seed=0)
+    with pytest.raises(pp.ModelError, match="legal must return 2 booleans"):  # of a single state
         pp.plan(flat, budget=100, discount=0.9, seed=0)
 
 

@@ -6,13 +6,19 @@ import time
 
 import numpy as np
 import pytest
+from graph_checks import check_graph
 from random_trees import Counted
 from test_platypus import GAMMA, platypus, thought_for
 
 import platypoos as pp
-from platypoos.planners.platypus.memory import Memory
+from platypoos.graph import BYTES_PER_STATE
 from platypoos.search.base import Asked
-from platypoos.simulator.pace import never
+
+
+def with_memory(cap=10**8):
+    """A planner, and the memory of an episode."""
+    planner = platypus(memory=cap)
+    return planner, planner.remember()
 
 
 def lost(problem, episode):
@@ -63,44 +69,83 @@ def test_memory_is_worth_having():
     assert returns[10**9] > returns[0] + 20
 
 
-@pytest.mark.parametrize(
-    ("kind", "cap"), [("python", 400_000), ("array", 400_000), ("compiled", 250_000)]
-)
-def test_memory_stays_under_its_cap(kind, cap):
-    model = pp.problems.Garnet(400, 3, seed=0, noise=1.0)
+@pytest.mark.parametrize("kind", ["python", "array"])
+def test_memory_stays_under_its_cap(kind):
+    cap, budget = 600_000, 400
+    model = pp.problems.Garnet(4_000, 3, seed=0, noise=1.0)
     model = model if kind == "python" else getattr(model, kind)()
-    planner, memory = platypus(memory=cap), Memory(cap)
+    planner, memory = with_memory(cap)
+    state, rng = model.initial_state, np.random.default_rng(0)
+    forgot, before = 0, 0
+    for _ in range(40):
+        plan = planner.answer(model, state, Asked(budget), seed=rng, memory=memory)
+        assert plan.calls == budget
+        graph = memory.plain.session.graph
+        check_graph(graph)
+        assert graph.count * BYTES_PER_STATE <= cap
+        forgot += graph.count < before + budget / 10
+        before = graph.count
+        state, reward, _ = model.step(state, plan.action, rng)
+        memory.observe(plan.action, float(reward))
+    assert not memory.plain.dropped
+    assert forgot
+
+
+def test_memory_of_compiled_models_stays_under_its_cap():
+    model = pp.problems.Garnet(400, 3, seed=0, noise=1.0).compiled()
+    planner, memory = with_memory(250_000)
     state, rng = model.initial_state, np.random.default_rng(0)
     forgot, before = 0, 0
     for _ in range(60):
         plan = planner.answer(model, state, Asked(400), seed=rng, memory=memory)
         assert plan.calls == 400
-        assert memory.ongoing.nbytes <= cap
-        kept = memory.ongoing.search.tree.num_nodes
+        assert memory.compiled.ongoing.nbytes <= 250_000
+        kept = memory.compiled.ongoing.search.tree.num_nodes
         forgot += kept < before
         before = kept
         state, reward, _ = model.step(state, plan.action, rng)
         memory.observe(plan.action, float(reward))
-    assert not memory.dropped
+    assert not memory.compiled.dropped
     assert forgot
 
 
 def test_forgetting_keeps_what_is_near_and_right():
     problem = pp.problems.Garnet(40, 3, seed=2, noise=0.1)
-    ongoing = thought_for(problem, 3_000)
-    before = ongoing.search.tree.num_nodes
-    root = int(ongoing.search.homes.home[ongoing.child_by(1)])
-    ongoing.go_on(ongoing.task._replace(budget=1_000), root, np.array([], np.int64), 24)
-    tree, home, states = ongoing.search.tree, ongoing.search.homes.home, ongoing.sim.states
-    assert tree.num_nodes == 1 + 7 * 3 < before  # all actions of a state or none
-    assert states[0] == problem.successor[0, 1]
-    for node in range(1, tree.num_nodes):
-        state, action = states[tree.parent[node]], tree.action[node]
-        assert states[node] == problem.successor[state, action]
-        assert states[home[node]] == states[node]
-        assert tree.reward[node] == pytest.approx(problem.reward[state, action], abs=0.11)
-    assert ongoing.plan_on(never, stop_when_sure=False)
-    assert ongoing.sim.calls == 4_000
+    session = thought_for(problem, 3_000)
+    graph, before = session.graph, session.graph.known
+    root = graph.root.edges[1].after
+    session.go_on(session.task._replace(budget=1_000), root, followed=False)
+    near = [state.stored for state in graph.reachable()[:8]]
+    graph.keep_most(8)
+    assert [state.stored for state in graph.reachable()] == near
+    assert near[0] == problem.successor[0, 1]
+    assert graph.known < before
+    check_graph(graph, whole=True)
+    for state in graph.reachable():
+        for action, edge in state.edges.items():
+            assert edge.after.stored == problem.successor[state.stored, action]
+            mean = problem.reward[state.stored, action]
+            assert edge.mean + graph.origin == pytest.approx(mean, abs=0.11)
+    session.spend()
+    assert session.simulator.calls == 1_000
+    assert session.search.calls == 4_000
+    check_graph(graph, whole=True)
+
+
+def test_moving_the_root_keeps_what_is_known():
+    problem = pp.problems.Garnet(30, 3, seed=4, noise=0.5)
+    planner, memory = with_memory()
+    state, rng, total = 0, np.random.default_rng(0), 0
+    for t in range(10):
+        plan = planner.answer(problem, state, Asked(100), seed=rng, memory=memory)
+        total += 100
+        graph = memory.plain.session.graph
+        assert graph.root.stored == state
+        samples = sum(e.samples for s in graph.states.values() for e in s.edges.values())
+        assert samples == total, f"{t=}"
+        check_graph(graph)
+        state, reward, _ = problem.step(state, plan.action, rng)
+        memory.observe(plan.action, float(reward))
 
 
 def test_a_changed_reward_drops_the_memory():
@@ -111,7 +156,7 @@ def test_a_changed_reward_drops_the_memory():
         return (state + action) % 6, float(state == 3) + bonus * action + noise, False
 
     model = pp.FunctionModel(step, actions=2, initial_state=0)
-    planner, memory = platypus(memory=10**8), Memory(10**8)
+    planner, memory = with_memory()
     rng = np.random.default_rng(1)
     state = 0
     for t in range(30):
@@ -120,10 +165,10 @@ def test_a_changed_reward_drops_the_memory():
         state, reward, _ = model.step(state, 1, rng)
         memory.observe(1, reward)
         if t == 14:
-            assert not memory.dropped
+            assert not memory.plain.dropped
         if t == 16:
-            assert len(memory.dropped) == 1
-            assert "the model now pays" in memory.dropped[0]
+            assert len(memory.plain.dropped) == 1
+            assert "the model now pays" in memory.plain.dropped[0]
         assert plan.calls == 300
     assert plan.action == 1
 
@@ -137,12 +182,12 @@ def test_a_changed_model_without_noise_is_noticed_by_one_call():
         return (state + action) % 6, price * (state == 3) + 0.1 * action, False
 
     model = pp.FunctionModel(step, actions=2, initial_state=3)
-    planner, memory = platypus(memory=10**8), Memory(10**8)
+    planner, memory = with_memory()
     for t in range(5):
         calls, price = 0, 1.0 if t < 3 else 2.0
         plan = planner.answer(model, 3, Asked(100), seed=0, memory=memory)
         assert calls == plan.calls == 100
-        assert len(memory.dropped) == (t >= 3)  # in the plan after the first new price was paid
+        assert len(memory.plain.dropped) == (t >= 3)  # in the plan after the first new price was paid
         memory.observe(0, 1.0 if t < 2 else 2.0)
 
 
@@ -156,7 +201,7 @@ def test_a_system_that_pays_less_than_the_model_drops_nothing():
         assert counted.calls == 200 * (t + 1)
         state, reward, _ = counted.problem.step(state, plan.action, rng)
         agent.observe(reward - 0.5)
-    assert not agent._memory.dropped
+    assert not agent._memory.plain.dropped
 
 
 @pytest.mark.parametrize("kind", ["python", "array", "compiled"])
@@ -178,7 +223,7 @@ def test_a_slow_model_is_not_asked_again_in_a_plans_time():
     for _ in range(3):
         agent.act(0)
         agent.observe(1e6)
-    memory = agent._memory
+    memory = agent._memory.plain
     asked = []
     ask = memory.ask_again
     memory.ask_again = lambda task: asked.append(ask(task)) or asked[-1]
@@ -213,14 +258,14 @@ def test_noise_that_differs_from_action_to_action_drops_nothing(seed):
         return (state + 1) % 20, float(state == 5) + 0.05 * float(rng.normal()), False
 
     model = pp.FunctionModel(step, actions=2, initial_state=0)
-    planner, memory = platypus(memory=10**8), Memory(10**8)
+    planner, memory = with_memory()
     rng, state = np.random.default_rng(seed), 0
     for t in range(60):
         planner.answer(model, state, Asked(60), seed=rng, memory=memory)
         action = t % 2
         state, reward, _ = model.step(state, action, rng)
         memory.observe(action, reward)
-    assert not memory.dropped
+    assert not memory.plain.dropped
 
 
 def test_rare_rewards_drop_nothing():
@@ -228,27 +273,27 @@ def test_rare_rewards_drop_nothing():
         return (state + action) % 6, float(rng.random() < 0.03), False
 
     model = pp.FunctionModel(step, actions=2, initial_state=0)
-    planner, memory = platypus(memory=10**8), Memory(10**8)
+    planner, memory = with_memory()
     rng, state = np.random.default_rng(0), 0
     for _ in range(100):
         planner.answer(model, state, Asked(300), seed=rng, memory=memory)
         state, reward, _ = model.step(state, 1, rng)
         memory.observe(1, reward)
-    assert not memory.dropped
+    assert not memory.plain.dropped
 
 
 def test_another_state_than_the_model_says_is_looked_up():
     model = pp.problems.Garnet(10, 2, seed=0)
-    planner, memory = platypus(memory=10**8), Memory(10**8)
+    planner, memory = with_memory()
     first = planner.answer(model, 0, Asked(100), seed=0, memory=memory)
     memory.observe(first.action, model.mean_reward(0, first.action))
     again = planner.answer(model, 0, Asked(100), seed=0, memory=memory)  # it has not moved
-    assert not memory.dropped
+    assert not memory.plain.dropped
     assert again.calls == 100
-    at = memory.ongoing.search.at[0]
-    tree = memory.ongoing.search.tree
-    assert int(tree.pulls[: tree.num_nodes].sum()) == 200  # all samples are still there
-    assert at.kept == 2  # what is left of the last sequence was tried
+    graph = memory.plain.session.graph
+    check_graph(graph)
+    samples = sum(e.samples for s in graph.states.values() for e in s.edges.values())
+    assert samples == 200  # all samples are still there
 
 
 class Gusts:
@@ -283,13 +328,13 @@ def test_a_turn_that_ends_a_plan_is_paid_for():
     # One state of 64 actions costs most of a plan: its last turn is the tree explorer's. If that
     # were for free, it would have all calls of every later plan too.
     model = pp.FunctionModel(lambda s, a, rng: (64 * s + a + 1, -abs(a - 40.0), False), 64, 0)
-    planner, memory = platypus(memory=10**8), Memory(10**8)
+    planner, memory = with_memory()
     state = 0
     for _ in range(6):
         plan = planner.answer(model, state, Asked(100), seed=0, memory=memory)
-        at = memory.ongoing.search.at[0]
-        assert at.credit <= 0.0
+        search = memory.plain.session.search
+        assert search.credit < 1.0
         memory.observe(plan.action, -abs(plan.action - 40.0))
         state = 64 * state + plan.action + 1
-    assert at.tree_spent > 100
-    assert at.sequence_spent > 100
+    assert search.spent["tree"] > 60
+    assert search.spent["sequences"] > 100

@@ -232,7 +232,7 @@ def bounds(plan: Plan) -> tuple[float, dict[int, float], float, float]:
     Rewards that were not seen are taken to lie between the smallest and the largest one seen, and
     0 after the end of an episode. Returns both, and the largest and the smallest reward.
     """
-    tree = plan.tree if plan.searched is None else plan.searched
+    tree = plan.searched_tree()
     size = tree.num_nodes
     depth = depths_of(tree)
     first = firsts_of(tree, depth)

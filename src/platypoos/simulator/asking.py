@@ -49,6 +49,7 @@ class AskLegal:
 
     def __init__(self, function: Callable[[Any], Any], actions: Sequence[Any]) -> None:
         self._function, self._actions = function, actions
+        self._space = Discrete(actions)
         self._numbered = actions == range(len(actions))
 
     def __call__(self, state: Any) -> list[Any]:
@@ -75,7 +76,7 @@ class AskLegal:
                         state=state,
                     )
             return listed
-        mask = checked_mask(said, Discrete(list(actions)), state)
+        mask = checked_mask(said, self._space, state)
         return [actions[number] for number in np.flatnonzero(mask).tolist()]
 
 
@@ -88,6 +89,7 @@ class AskRule:
 
     def __init__(self, function: Callable[[Any], Any], actions: Sequence[Any] | None) -> None:
         self._function, self._actions = function, actions
+        self._space = None if actions is None else Discrete(actions)
         self._numbered = actions is not None and actions == range(len(actions))
 
     def __call__(self, state: Any, allowed: list[Any] | None) -> Any:
@@ -105,14 +107,15 @@ class AskRule:
                 raise _not_legal(said, state, known=0 <= number < len(actions))
             return number
         if self._numbered or not contains(actions, said):
-            return self._heaviest(state, said, actions, allowed)
+            return self._heaviest(state, said, allowed)
         if allowed is not None and not contains(allowed, said):
             raise _not_legal(said, state, known=True)
         return said
 
-    @staticmethod
-    def _heaviest(state: Any, said: Any, actions: Sequence[Any], allowed: list[Any] | None) -> Any:
-        weights = checked_weights(said, Discrete(list(actions)), None, state)
+    def _heaviest(self, state: Any, said: Any, allowed: list[Any] | None) -> Any:
+        assert self._space is not None  # noqa: S101  whoever calls has looked
+        actions = self._space.payloads
+        weights = checked_weights(said, self._space, None, state)
         if allowed is not None:
             barred = [not contains(allowed, action) for action in actions]
             weights[barred] = -1.0

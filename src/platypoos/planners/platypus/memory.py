@@ -94,13 +94,14 @@ class Memory:
         time = 0
         if graph.horizon is not None and task.horizon is not None:
             time = graph.horizon - task.horizon
+        found = graph.find(task.state, time)  # a key that fails says so here
         edge = None if self._taken is None else graph.root.edges.get(self._taken)
         expected = None if edge is None else edge.after
         if expected is not None:
             elsewhere = Watch(task.model, task.state).is_elsewhere(expected.stored, task.state)
             if elsewhere or (graph.horizon is not None and expected.time != time):
                 expected = None  # the system is not the model
-        return graph.find(task.state, time) if expected is None else expected
+        return found if expected is None else expected
 
     def _expect(self, session: Session) -> None:
         """Note what is known of the first actions, before new samples are mixed with it."""

@@ -82,7 +82,7 @@ class Search:
         self.last_first: int | None = None
         """…and that action."""
         self.is_sure: Callable[[], bool] | None = None
-        """Whether to end a plan before its calls are spent, after a stage."""
+        """Asked after each stage: whether to end the plan before its budget is spent."""
         self.wins, self.spent = {"tree": 1, "sequences": 1}, {"tree": 0, "sequences": 0}
         """New best sequences that each explorer has found, and calls that it has cost."""
         self.usual_return = 0.0
@@ -182,7 +182,7 @@ class Search:
             yield from walk(self, [self.rest])
         if self.rule is not None:
             yield from walk(self, [[]])
-        most = self.began + rules.seed_share * budget
+        most = self.began + (budget if length == 1 else rules.seed_share * budget)
         if level.leader is None or level.leader.ends or self.rule is not None:
             seeds = list(graph.options(graph.root))
             self.random.shuffle(seeds)
@@ -192,8 +192,10 @@ class Search:
                 seeds = seeds[width:]
         if self.rest and not graph.open_loop and not graph.noisy:
             yield from be_greedy(self, self.calls + self.greed * budget)
-        while self.calls < end and not (self.is_sure is not None and self.is_sure()):
+        while self.calls < end:
             yield from self.run_stage(end, end - rules.jury_share * budget)
+            if self.is_sure is not None and self.is_sure():
+                return
 
     def length_for(self, budget: int) -> int:
         """How long sequences are.
@@ -256,7 +258,10 @@ class Search:
             if stuck and graph.surveyed != known:
                 graph.survey(stage)  # is all known?
             calls = stage if stuck else max(1, int(rules.look_share * stage))
-            yield from sample_again(self, [self.level.leader.path], calls)
+            heard = [self.level.leader]
+            if graph.open_loop:  # chance may have ended a walk whose action usually goes on
+                heard = self.level.ranked()
+            yield from sample_again(self, [c.path for c in heard], max(1, calls // len(heard)))
 
     def explore_tree(self, budget: int) -> Asking:
         """Let the tree explorers work with the calls that they have earned.
@@ -286,10 +291,12 @@ class Search:
             self.finder = "tree"
             proposed, self.proposed = self.proposed, []
             yield from walk(self, proposed)
-        finally:  # a turn in which the plan ends is paid for too
+        finally:  # a turn that ends the plan is paid for too
             self.finder = ""
             self.spent["tree"] += self.calls - start
-            self.credit = min(0.0, self.credit - (self.calls - start))
+            left = self.credit - (self.calls - start)
+            waits = self.wide.waiting or self.careful.waiting  # it could not pay for the next one
+            self.credit = left if waits else min(0.0, left)
 
     def note_leader(self) -> None:
         """Count the stages in a row with the same first action in the lead."""
@@ -310,7 +317,9 @@ class Search:
         exact = graph.closed and not graph.noisy
         if exact:  # the best policy is the candidate of each first action
             graph.survey(self.stage, exactly=True)
+            rule = self.level.rule
             self.level = Level(self.level.length)
+            self.level.rule = rule
             for edge in graph.root.edges.values():
                 path = policy_path(edge, self.level.length)
                 self.level.best[edge.action] = Candidate([e.action for e in path], path)

@@ -101,7 +101,7 @@ class Platypus(Planner):
             session, asked = Session(task, self.discount, self.rules), 0
         else:
             memory = memory.plain
-            asked = memory.ask_again(task)
+            asked = self._asked_again(memory, task)
             part = task._replace(budget=task.budget - asked)
             session = memory.recall(part, self.discount, self.rules)
         try:
@@ -118,6 +118,17 @@ class Platypus(Planner):
             raise
         _warn_if_slow(session, task)
         return self._made(session, task, asked)
+
+    @staticmethod
+    def _asked_again(memory: Memory, task: Task) -> int:
+        """The calls that were made after a surprise; see ``Memory.ask_again``."""
+        known = memory.session
+        try:
+            return memory.ask_again(task)
+        except ModelError as error:
+            if known is not None:
+                error.tree = spanning_tree(known.graph, known.graph.root)
+            raise
 
     def _made(self, session: Session, task: Task, asked: int) -> Plan:
         found = describe(session.search)

@@ -111,8 +111,9 @@ class Session:
             part = max(FIRST_PART * task.num_actions, clock.next_part())
 
     def _is_sure(self) -> bool:
-        leader = self.search.level.leader
-        return leader is not None and is_enough(self.search, leader)
+        """Whether more calls are unlikely to change the decision."""
+        chosen = self.search.recommend()
+        return chosen is not None and is_enough(self.search, chosen)
 
     def _drive(self, budget: int, due: Callable[[], bool]) -> bool:
         """Let the search ask, and the simulator answer; False if time was up."""
