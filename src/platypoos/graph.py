@@ -127,7 +127,7 @@ class Graph:
         self.discount, self.num_actions, self.key = discount, actions, key
         self.span = 1.0 / (1.0 - discount) if discount < 1.0 else 1.0
         """What a reward of 1 at each step to come is worth, without a horizon."""
-        self.random = random.Random(seed)
+        self.random = random.Random(seed)  # noqa: S311  for search, not for secrets
         self.states: dict[Hashable, State] = {}
         self.count = 0
         """States that were made, also those that meet no other."""
@@ -144,7 +144,7 @@ class Graph:
         self.check_again: Callable[[Edge, Any], None] | None = None
         """Sees whether an action that is tried again leads where it led before."""
         self.open_loop = False
-        """By RESET: a state is a sequence of actions, which may end in one walk and not in another."""
+        """By RESET: a state is a sequence of actions, which may end in one walk and not in others."""
         self.rate = 0.0
         """What a step from an unknown state is taken to bring, counted from the origin."""
         self.closed = False
@@ -231,7 +231,7 @@ class Graph:
             edge = here.edges.get(action)
             if not self.known:
                 self._begin(here, reward)
-            reward -= self.origin
+            reward -= self.origin  # noqa: PLW2901  counted from the first one
             time += 1
             if edge is None:
                 after = None
@@ -380,7 +380,7 @@ class Graph:
         return found
 
     def survey(self, visits: int, *, exactly: bool = False) -> None:
-        """Look at everything: what is a step from an unknown state worth? Is any unknown?"""
+        """Look at everything: what a step from an unknown state is worth, and whether any is."""
         self.take_moments()
         if exactly:
             self.tolerance *= 1e-9

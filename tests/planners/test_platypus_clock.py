@@ -93,7 +93,9 @@ def test_a_model_that_is_slower_than_the_deadline_is_warned_about(monkeypatch):
 
 
 @settings(max_examples=40, deadline=None, derandomize=True)
-@given(seed=st.integers(0, 1000), at=st.integers(1, 300), access=st.sampled_from(["restore", "reset"]))
+@given(
+    seed=st.integers(0, 1000), at=st.integers(1, 300), access=st.sampled_from(["restore", "reset"])
+)
 def test_it_stops_when_told(seed, at, access):
     calls = 0
 

@@ -187,7 +187,9 @@ def test_a_changed_model_without_noise_is_noticed_by_one_call():
         calls, price = 0, 1.0 if t < 3 else 2.0
         plan = planner.answer(model, 3, Asked(100), seed=0, memory=memory)
         assert calls == plan.calls == 100
-        assert len(memory.plain.dropped) == (t >= 3)  # in the plan after the first new price was paid
+        assert len(memory.plain.dropped) == (
+            t >= 3
+        )  # in the plan after the first new price was paid
         memory.observe(0, 1.0 if t < 2 else 2.0)
 
 

@@ -10,7 +10,6 @@ import pytest
 from random_trees import RandomTree
 from test_platypus import thought_for
 
-import platypoos as pp
 from platypoos.planners.platypus import session as sessions
 from platypoos.planners.platypus.rules import Rules
 from platypoos.planners.platypus.tree import DEEPEST
@@ -159,7 +158,9 @@ def test_rounds_with_noise_have_the_samples_that_the_figure_asks_for(monkeypatch
             p_max = math.floor(math.log2(done.h_max))
             for h in range(1, 1 + max(map(len, done.opened))):
                 layer = [s for s in done.opened if len(s) == h]
-                counts = [max(1, math.ceil(h * 2**p * discount ** (2 * h))) for p in range(p_max + 1)]
+                counts = [
+                    max(1, math.ceil(h * 2**p * discount ** (2 * h))) for p in range(p_max + 1)
+                ]
                 quota = [done.h_max // (h * c) for c in counts]
                 assert len(layer) <= sum(quota)
                 least = sorted(

@@ -25,8 +25,10 @@ def sample_again(search: Search, paths: list[Path], calls: int) -> Asking:
         power, actions = search.power[: len(path)], [edge.action for edge in path]
         walks = int(calls / sum(power))
         lengths = [sum(p * walks > i for p in power) for i in range(walks)]
-        for n in lengths or [min(len(path), calls)]:
-            batch.append(search.request(search.graph.root, actions[:n], n))
+        batch += [
+            search.request(search.graph.root, actions[:n], n)
+            for n in lengths or [min(len(path), calls)]
+        ]
     yield from search.ask(batch)
     weigh_again(search)
 

@@ -31,7 +31,7 @@ from platypoos.planners.platypus.tree import Explorer
 from platypoos.simulator import Request
 
 NEGLIGIBLE, LEAST_STEPS = 0.2, 12
-"""The longest sequences end when rewards are discounted to this; and have so many steps at least."""
+"""Sequences end when rewards are discounted to this; and have so many steps at least."""
 
 
 class Asked(NamedTuple):
@@ -59,7 +59,7 @@ class Search:
         rules: Rules,
     ) -> None:
         self.graph, self.rules, self.rule = graph, rules, rule
-        self.random = random.Random(graph.random.getrandbits(64))
+        self.random = random.Random(graph.random.getrandbits(64))  # noqa: S311  for search
         self.calls = 0
         """Steps that were learned from, in all plans…"""
         self.began = self.known_before = 0
@@ -148,7 +148,7 @@ class Search:
     def advice(self, state: State) -> int:
         """What the user's rule does in a state."""
         if state.advice is None:
-            assert self.rule is not None
+            assert self.rule is not None  # noqa: S101  it is asked only if there is one
             state.advice = self.rule(state.stored)
         return state.advice
 

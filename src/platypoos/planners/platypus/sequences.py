@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Generator, Sequence
 from operator import mul
 from typing import TYPE_CHECKING, Any
@@ -132,7 +131,7 @@ def steadiness(search: Search, edge: Edge) -> float:
 
 
 def weigh_again(search: Search) -> None:
-    """Values have changed: who leads now?"""
+    """Find out who leads now that values have changed."""
     search.graph.take_moments()
     level = search.level
     walked = [edge for edge in search.graph.root.edges.values() if edge.walks]
@@ -162,7 +161,8 @@ def walk(search: Search, sequences: list[list[int]], *, by_chance: bool = False)
     """Walk sequences from the root, all at once. Known steps are free.
 
     A sequence that is too short is followed by the rule, or else by its last action; an empty one
-    is the rule itself. A walk asks for several steps at once while all is new. It waits if another one asks for the same step.
+    is the rule itself. A walk asks for several steps at once while all is new. It waits if another
+    one asks for the same step.
     """
     graph, length = search.graph, search.level.length
     walkers = [Walker(s, length, ruled=search.rule is not None) for s in sequences]
@@ -210,7 +210,7 @@ def follow(search: Search, walker: Walker, length: int) -> tuple[State | None, i
             return None, -1
         edge = state.edges.get(action)
         if edge is None:
-            edge = None if action in search.graph.options(state) else instead(search, state)
+            edge = None if action in search.graph.options(state) else instead(state)
             if edge is None:
                 return state, action
         path.append(edge)
@@ -227,7 +227,7 @@ def follow(search: Search, walker: Walker, length: int) -> tuple[State | None, i
     return state, -1
 
 
-def instead(search: Search, state: State) -> Edge | None:
+def instead(state: State) -> Edge | None:
     """In place of an action that is not allowed: the best that is known, or any that is."""
     if state.choice is not None:
         return state.choice

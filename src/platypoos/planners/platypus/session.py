@@ -74,7 +74,7 @@ class Session:
         return int(simulator.rule(stored, allowed))
 
     def _compare(self, edge: Edge, stored: Any) -> None:
-        """Now and then: does an action lead where it led before?"""
+        """See now and then whether an action leads where it led before."""
         watch = self.simulator.watch
         if edge.after is not None and watch.compares(self.simulator.calls):
             watch.compare(edge.start.stored, edge.action, edge.after.stored, stored)
