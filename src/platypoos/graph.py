@@ -17,6 +17,7 @@ from collections.abc import Callable, Hashable, Iterable
 from typing import Any
 
 from platypoos.errors import InvalidArgument, ModelError
+from platypoos.checks import same
 from platypoos.models.failures import brief, not_deterministic, worded
 
 SURVEY_LEAST = 32
@@ -27,6 +28,19 @@ ROUGHLY = 1e-3
 """Changes of a value below this share of the spread of all values are not passed on."""
 BYTES_PER_STATE = 700
 """What a state and the edge that led there take, beside the stored state itself."""
+
+
+def alike(one: Any, other: Any) -> bool:
+    """Whether two stored states are equal, as far as one can tell."""
+    if one is other:
+        return True
+    try:
+        return bool(one == other)
+    except Exception:  # noqa: BLE001  arrays, say
+        try:
+            return same(one, other)
+        except Exception:  # noqa: BLE001  nobody can tell
+            return False
 
 
 class State:
@@ -143,8 +157,10 @@ class Graph:
         """The time at which episodes are over. With it, a state's name has the time in it."""
         self.check_again: Callable[[Edge, Any], None] | None = None
         """Sees whether an action that is tried again leads where it led before."""
+        self.has_own_key = False
+        """Whether the model says when states are the same: then they may differ all the same."""
         self.open_loop = False
-        """By RESET: a state is a sequence of actions, which may end in one walk and not in others."""
+        """By RESET: a state is a sequence of actions, and may end in one walk and not in others."""
         self.rate = 0.0
         """What a step from an unknown state is taken to bring, counted from the origin."""
         self.closed = False
@@ -262,6 +278,9 @@ class Graph:
                 here.queued = True
                 queue.appendleft(here)  # the last ones first
             here = edge.after
+            if self.has_own_key and here is not None and not alike(here.stored, stored):
+                self.tail = 1
+                break  # the walk goes on from another state than the one that stands for it
         if len(path) > 1:  # does it pay to ask for many steps at once?
             self.tail = (
                 min(2 * self.tail, LONGEST_TAIL) if new == len(path) else max(1, self.tail // 2)

@@ -42,6 +42,7 @@ class Session:
         graph.open_loop = not restores
         graph.horizon = task.horizon
         graph.shrinks = rules.shrinkage
+        graph.has_own_key = key is not None and callable(getattr(task.model, "key", None))
         advisor = Advisor(task.model)
         if advisor.valued:
             graph.value_of_state = advisor.value
