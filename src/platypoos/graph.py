@@ -16,8 +16,8 @@ from collections import deque
 from collections.abc import Callable, Hashable, Iterable
 from typing import Any
 
-from platypoos.errors import InvalidArgument, ModelError
 from platypoos.checks import same
+from platypoos.errors import InvalidArgument, ModelError
 from platypoos.models.failures import brief, not_deterministic, worded
 
 SURVEY_LEAST = 32

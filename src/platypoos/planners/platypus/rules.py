@@ -38,7 +38,7 @@ class Rules:
     """First actions after which the best known policy is tried in each stage; 0 for none."""
     sequences: bool = True
     """Whether stretches of the best sequence are changed."""
-    steady_share: float = 0.5
+    steady_share: float = 0.9
     """Where first actions are equal: share of the walks that follow one of them at random."""
     look_share: float = 0.06
     """As long as no noise was seen, this share of a stage's calls looks for some."""
