@@ -200,8 +200,9 @@ class Search:
     def length_for(self, budget: int) -> int:
         """How long sequences are.
 
-        So long that later rewards are discounted to a fifth, but not so long that the sequences
-        of one action take more than a share of the calls.
+        So long that later rewards are discounted to a fifth; at most a quarter of the calls, so
+        that there are a few. In the first plan, so short that all sequences of one action fit in
+        their share of the calls. A rule's roll-outs are compared as a whole.
         """
         graph, rules = self.graph, self.rules
         gamma = graph.discount
@@ -215,7 +216,7 @@ class Search:
             most = min(budget // 4, math.isqrt(budget // actions))
         else:
             most = budget // 4
-            if not self.rest or rules.short:
+            if not self.rest:
                 most = min(most, max(rules.shortest, rules.seed_share * budget / actions))
         if graph.horizon is not None:
             most = min(most, graph.horizon - self.time)
@@ -244,9 +245,11 @@ class Search:
         propose_policies(self)
         yield from explore_sequences(self, 0)
         before, self.finder = self.calls, "sequences"
-        yield from explore_sequences(self, max(stage_end, self.calls + stage / 2))
-        self.finder = ""
-        self.spent["sequences"] += self.calls - before
+        try:
+            yield from explore_sequences(self, max(stage_end, before + stage / 2))
+        finally:
+            self.finder = ""
+            self.spent["sequences"] += self.calls - before
         if self.level.leader is None:
             return
         self.note_leader()

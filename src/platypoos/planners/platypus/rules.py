@@ -53,5 +53,5 @@ class Rules:
     whose variations do best on average is taken."""
     shortest: int = 4
     """Steps of a sequence, at least, if the budget has four times as many calls."""
-    short: bool = False
     early: float = 2.0
+    """Changes of a sequence begin early: at a random place of it, to this power."""
