@@ -138,6 +138,9 @@ class Graph:
         """The model's ``legal``, as numbers of actions, if it has one."""
         self.horizon: int | None = None
         """The time at which episodes are over. With it, a state's name has the time in it."""
+        self.is_same: Callable[[Any, Any], bool] | None = None
+        """With names of the model's own: whether two states of the same name are really the same.
+        A walk is learned from only as long as it is in the states that are stored."""
         self.check_again: Callable[[Edge, Any], None] | None = None
         """Sees whether an action that is tried again leads where it led before."""
         self.open_loop = False
@@ -259,6 +262,13 @@ class Graph:
                 here.queued = True
                 queue.appendleft(here)  # the last ones first
             here = edge.after
+            if (
+                self.is_same is not None
+                and here is not None
+                and here.stored is not stored
+                and not self.is_same(here.stored, stored)
+            ):
+                break
         if len(path) > 1:  # does it pay to ask for many steps at once?
             self.tail = (
                 min(2 * self.tail, LONGEST_TAIL) if new == len(path) else max(1, self.tail // 2)
