@@ -6,9 +6,8 @@
 0
 """
 
-from platypoos import planners, problems, theory
-from platypoos.advising.advise import advise
-from platypoos.advising.recommendation import Recommendation
+from typing import TYPE_CHECKING
+
 from platypoos.api import Agent, control, plan
 from platypoos.errors import (
     BudgetExceeded,
@@ -24,48 +23,10 @@ from platypoos.explain import Explanation
 from platypoos.ledger.tree import Tree
 from platypoos.models.array import ArrayModel
 from platypoos.models.base import Access, Model, Transition
-from platypoos.models.check import ModelReport, check_model
-from platypoos.models.compiled import CompiledModel
 from platypoos.models.function import FunctionModel
-from platypoos.models.gymnasium.actions import sparse_actions
-from platypoos.models.gymnasium.doctor import check_simulator
 from platypoos.models.gymnasium.model import GymnasiumModel
-from platypoos.models.gymnasium.registry import register_family
-from platypoos.models.gymnasium.report import SimulatorReport
 from platypoos.models.wrappers import NoisyReward, RepeatedAction, ScaledReward, ShapedReward
 from platypoos.plan import Episode, Plan
-from platypoos.planners import (
-    BAIMCTS,
-    BRUE,
-    CEM,
-    HOO,
-    IW,
-    KLOLOP,
-    OLOP,
-    OPD,
-    OPMDP,
-    SOO,
-    UCT,
-    GumbelMCTS,
-    OneStep,
-    Planner,
-    PlaTyPOOS,
-    Platypus,
-    PolynomialUCT,
-    Random,
-    RandomShooting,
-    RolloutIW,
-    SequenceSearch,
-    SequentialHalving,
-    SequOOL,
-    StOP,
-    StoSOO,
-    StroquOOL,
-    TrailBlazer,
-    Uniform,
-)
-from platypoos.problems import simple_regret
-from platypoos.search import schedules
 from platypoos.spaces import Box, Discrete, MultiDiscrete
 from platypoos.version import __version__ as __version__
 
@@ -141,3 +102,74 @@ __all__ = [
     "sparse_actions",
     "theory",
 ]
+
+if TYPE_CHECKING:
+    from platypoos import planners, problems, theory
+    from platypoos.advising.advise import advise
+    from platypoos.advising.recommendation import Recommendation
+    from platypoos.models.check import ModelReport, check_model
+    from platypoos.models.compiled import CompiledModel
+    from platypoos.models.gymnasium.actions import sparse_actions
+    from platypoos.models.gymnasium.doctor import check_simulator
+    from platypoos.models.gymnasium.registry import register_family
+    from platypoos.models.gymnasium.report import SimulatorReport
+    from platypoos.planners import (
+        BAIMCTS,
+        BRUE,
+        CEM,
+        HOO,
+        IW,
+        KLOLOP,
+        OLOP,
+        OPD,
+        OPMDP,
+        SOO,
+        UCT,
+        GumbelMCTS,
+        OneStep,
+        Planner,
+        PlaTyPOOS,
+        Platypus,
+        PolynomialUCT,
+        Random,
+        RandomShooting,
+        RolloutIW,
+        SequenceSearch,
+        SequentialHalving,
+        SequOOL,
+        StOP,
+        StoSOO,
+        StroquOOL,
+        TrailBlazer,
+        Uniform,
+    )
+    from platypoos.problems import simple_regret
+    from platypoos.search import schedules
+else:  # with the first use of a name: much of it needs Numba, which takes its time
+    from platypoos.lazy import lazy_names
+
+    __getattr__, __dir__ = lazy_names(
+        __name__,
+        {
+            "platypoos.advising.advise": "advise",
+            "platypoos.advising.recommendation": "Recommendation",
+            "platypoos.models.check": "ModelReport check_model",
+            "platypoos.models.compiled": "CompiledModel",
+            "platypoos.models.gymnasium.actions": "sparse_actions",
+            "platypoos.models.gymnasium.doctor": "check_simulator",
+            "platypoos.models.gymnasium.registry": "register_family",
+            "platypoos.models.gymnasium.report": "SimulatorReport",
+            "platypoos.planners": (
+                "BAIMCTS BRUE CEM HOO IW KLOLOP OLOP OPD OPMDP SOO UCT GumbelMCTS OneStep Planner "
+                "PlaTyPOOS Platypus PolynomialUCT Random RandomShooting RolloutIW SequenceSearch "
+                "SequentialHalving SequOOL StOP StoSOO StroquOOL TrailBlazer Uniform"
+            ),
+            "platypoos.problems": "simple_regret",
+        },
+        modules=[
+            "platypoos.planners",
+            "platypoos.problems",
+            "platypoos.search.schedules",
+            "platypoos.theory",
+        ],
+    )

@@ -12,23 +12,19 @@ from typing import Any
 
 from platypoos.checks import check_count, check_horizon, check_number, is_environment
 from platypoos.choosing import choose_planner, with_memory
-from platypoos.compile.workshop import WORKSHOP
 from platypoos.episode import Record, check_keep
 from platypoos.errors import InvalidArgument
 from platypoos.ledger.streams import Seed, make_generator
-from platypoos.models.base import Access, access_of, actions_of
+from platypoos.models.base import Access, access_of, actions_of, is_compiled
 from platypoos.models.failures import act
 from platypoos.models.gymnasium.model import GymnasiumModel
 from platypoos.models.hidden import check_goes_on, may_hide_its_state
 from platypoos.plan import Episode, Origin, Plan
 from platypoos.planners.platypus.planner import Platypus
-from platypoos.problems.switch_chain import SwitchChain
 from platypoos.progress import StepBar
 from platypoos.search.base import Asked, Planner, initial_state
 from platypoos.video import Film, film_of
 
-STAND_IN_CALLS = 200
-"""Calls of a plan with a stand-in, to get machine code ready."""
 UNKNOWN: Any = object()
 """No state was given: it may be anything, None too."""
 
@@ -94,8 +90,9 @@ def as_model(model: Any) -> Any:
 class Agent:
     """Plans in your own loop: in real time, and with what it has learned in the steps before.
 
-    Nothing is compiled in your time: until machine code is ready, which other processes and
-    threads see to, plans are made without it. ``warm_up`` waits for it.
+    With a Python model the default planner needs no machine code. Compiled models and published
+    planners do; other processes and threads see to it, and until it is ready, plans are made
+    without it. ``warm_up`` waits for it.
 
     Args:
         model: what to plan with, or a Gymnasium environment; ``agent.model`` is then a model of
@@ -246,29 +243,18 @@ class Agent:
                     taken = space.index(action)
                 self._memory.observe(taken, received)
 
-    def _meet_all_loops(self) -> None:
-        """Plan with a model that takes no time, so that all machine code is asked for.
-
-        A plan that is interpreted until its deadline does not get far. The loops of the default
-        planner are the same for all Python models. With a deadline they are quick if interpreted.
-        """
-        if isinstance(self.planner, Platypus):
-            chain, memory = SwitchChain(noise=1.0), self.planner.remember()
-            asked = Asked(
-                budget=STAND_IN_CALLS,
-                deadline=60.0,
-                horizon=self.horizon,
-                access=access_of(self.model, self._asked.access),
-            )
-            for _ in range(2):  # the second time with a memory
-                self.planner.answer(chain, chain.initial_state, asked, seed=0, memory=memory)
-
     def warm_up(self, *, quiet: bool = True) -> float:
         """Wait until all machine code is there; returns the seconds it took.
+
+        Not needed for Python models with the default planner, which uses none.
 
         Args:
             quiet: do not show how far it is.
         """
+        if isinstance(self.planner, Platypus) and not is_compiled(self._view):
+            return 0.0
+        from platypoos.compile.workshop import WORKSHOP
+
         start = time.perf_counter()
         generator = make_generator(0)
         WORKSHOP.is_eager = True
@@ -278,12 +264,12 @@ class Agent:
                 memory = self.planner.remember()
                 for _ in range(2):  # the second time with a memory
                     self._plan_for(state, self._asked, memory, generator.spawn(1)[0])
-            self._meet_all_loops()
             if not WORKSHOP.open_orders:
                 break
             WORKSHOP.wait_and_show(quiet=quiet)
-        gc.collect()
-        gc.freeze()  # a collection would look at all of the compiler's objects, for 0.2 seconds
+        if is_compiled(self._view):
+            gc.collect()
+            gc.freeze()  # a collection would look at all of the compiler's objects: 0.2 seconds
         return time.perf_counter() - start
 
 

@@ -20,7 +20,7 @@ from platypoos.errors import InvalidArgument, ModelError
 from platypoos.models.failures import brief, not_deterministic, worded
 
 SURVEY_LEAST = 32
-"""A survey is made when the graph has grown by half, and by at least this number of edges."""
+"""A survey is made when the graph has doubled, and grown by at least this number of edges."""
 LONGEST_TAIL = 64
 """Steps that a walk asks for at once, at most."""
 ROUGHLY = 1e-3
@@ -83,6 +83,7 @@ class Edge:
         "action",
         "after",
         "average",
+        "going_on",
         "mean",
         "others",
         "rest",
@@ -101,8 +102,10 @@ class Edge:
         """Of the rewards."""
         self.rest = 0.0
         """What an end is worth: 0, counted from the origin at each step that is not taken."""
-        self.average, self.walks = 0.0, 0
-        """The mean return of all walks that took it, from here on."""
+        self.walks = 0
+        """Random walks that took it; the mean of their returns from here on, without what follows
+        them, and the mean of what a reward of 1 at each step after them is worth."""
+        self.average = self.going_on = 0.0
 
 
 Path = list[Edge]
@@ -149,8 +152,8 @@ class Graph:
         """What a step from an unknown state is taken to bring, counted from the origin."""
         self.closed = False
         """Whether nothing is unknown anywhere."""
-        self.survey_at = 0
-        """How many edges are known when everything is looked at again."""
+        self.survey_at, self.surveyed = 0, -1
+        """How many edges are known when everything is looked at again; and were, the last time."""
         self.tail = 4
         """Steps that a walk asks for at once: more where nothing meets."""
         self._sum = self._squares_sum = self._inverse_sum = 0.0  # of means, squares, 1/samples
@@ -408,7 +411,8 @@ class Graph:
                 state.queued = True
                 self._queue.append(state)
         self.settle(200_000 if exactly else visits + 2 * len(found))
-        self.survey_at = self.known + max(SURVEY_LEAST, len(found) // 2)
+        self.surveyed = self.known
+        self.survey_at = self.known + max(SURVEY_LEAST, len(found))
 
     # ------------------------------------------------------------------ memory
 

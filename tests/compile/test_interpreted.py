@@ -105,13 +105,13 @@ def twice(number):
     return 2 * number
 
 
-@pytest.mark.parametrize("planner", ["PlaTyPOOS", "Platypus"])
+@pytest.mark.parametrize("planner", ["PlaTyPOOS", "CompiledPlatypus"])
 def test_a_small_first_plan_compiles_nothing(planner, tmp_path):
     code = f"""
 import platypoos as pp
 from numba.core import event
 with event.install_recorder("numba:compile") as compiled:
-    model, planner = pp.problems.SwitchChain(noise=1.0), pp.{planner}(discount=0.95)
+    model, planner = pp.problems.SwitchChain(noise=1.0), pp.planners.{planner}(discount=0.95)
     assert pp.plan(model, planner=planner, budget=100, seed=0).calls == 100
 print(len(compiled.buffer))
 """
@@ -136,7 +136,7 @@ Dispatcher.compile = compile
 
 chain = pp.problems.SwitchChain(noise=10.0)
 model = chain.compiled() if sys.argv[1] == "compiled" else chain
-agent = pp.Agent(model, deadline=0.02, seed=0)
+agent = pp.Agent(model, planner=pp.planners.CompiledPlatypus(0.95), deadline=0.02, seed=0)
 latest = 0.0
 for _ in range(40):
     start = time.perf_counter()
@@ -165,13 +165,12 @@ from platypoos.compile import workshop as compiling
 from platypoos.search.counts import evaluations
 from platypoos.compile.unsafe import is_on_disk
 from platypoos.compile.workshop import WORKSHOP, are_loaded
-from platypoos.ledger.tree import ticket
+from platypoos.ledger.tickets import ticket
 from platypoos.compiled.platypus.knowledge import link_children
 from platypoos.compiled.platypus.ongoing import OngoingPlan
 from platypoos.compile.handles import _KINDS
 import platypoos as pp
-planner = pp.planners.CompiledPlatypus(0.95)
-planner.plan(pp.problems.SwitchChain(noise=1.0), budget=50, seed=0)
+pp.planners.CompiledPlatypus(0.95).plan(pp.problems.SwitchChain(noise=1.0), budget=50, seed=0)
 search = _KINDS[next(kind for kind in _KINDS if kind.__name__ == "Search")]
 order = [(link_children, (search,))]
 print(are_loaded(order), is_on_disk(*order[0]))

@@ -243,6 +243,7 @@ def test_machine_code_is_kept_for_the_next_process(tmp_path):
 def test_importing_compiles_nothing():
     code = (
         "import platypoos, sys\n"
+        "platypoos.planners.available()\n"
         "from numba.core.dispatcher import Dispatcher\n"
         "import gc\n"
         "ours = [d for d in gc.get_objects() if isinstance(d, Dispatcher)\n"

@@ -9,7 +9,7 @@ import pytest
 from random_trees import RandomTree
 
 import platypoos as pp
-from platypoos.ledger.tree import ticket
+from platypoos.ledger.tickets import ticket
 from platypoos.planners.cem import MOMENTUM, TRUST
 from platypoos.search.base import Task
 from platypoos.search.sequences import whole_length

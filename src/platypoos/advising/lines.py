@@ -8,8 +8,7 @@ from typing import Any
 from platypoos.checks import same
 from platypoos.errors import InvalidArgument
 from platypoos.models.array import ArrayModel
-from platypoos.models.base import Access
-from platypoos.models.compiled import CompiledModel
+from platypoos.models.base import Access, is_compiled
 from platypoos.models.gymnasium.actions import SPARSE, list_actions
 from platypoos.models.gymnasium.making import gymnasium_package
 from platypoos.models.gymnasium.model import ATARI_LIVES, GymnasiumModel
@@ -21,7 +20,7 @@ USUAL_STEPS = 100
 
 def runs_in_batches(model: Any) -> bool:
     """Whether it is planned with in machine code or in batches: a single call tells no cost."""
-    return isinstance(model, CompiledModel | ArrayModel)
+    return is_compiled(model) or isinstance(model, ArrayModel)
 
 
 def write_code(

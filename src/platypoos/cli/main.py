@@ -56,7 +56,7 @@ examples:
   platypoos plan --planner platypoos --schedule      the published algorithm
   platypoos plan --planner olop --set reward_max=130 --set noise=10 --noise 10
   platypoos plan --problem battery --access reset --json
-  platypoos warm-up                                  compile the planner, once a machine
+  platypoos warm-up                                  compile for compiled models
   platypoos planners                                 all planners and what they need
   platypoos explain --out why.html                   a page that says why
   platypoos check Hopper-v5                          is this simulator safe to plan with?
@@ -137,9 +137,9 @@ def _parser() -> argparse.ArgumentParser:
 
     warm = commands.add_parser(
         "warm-up",
-        help="compile the default planner, once a machine",
-        description="Compile the default planner, for Python models and for compiled ones. Later "
-        "programs find its machine code on disk, and plan fast from the start.",
+        help="compile what compiled models need, once per machine",
+        description="Compile the default planner for compiled models. Later programs find its "
+        "machine code on disk, and plan fast from the start. Python models need none.",
     )
     warm.add_argument("--quiet", action="store_true", help="do not show how far it is")
     warm.set_defaults(run=_warm_up)
@@ -161,10 +161,9 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _warm_up(args: argparse.Namespace) -> None:
-    problem = SwitchChain(noise=1.0)
-    for what, model in (("Python models", problem), ("compiled models", problem.compiled())):
-        seconds = Agent(model, deadline=0.02, discount=0.95).warm_up(quiet=args.quiet)
-        print(f"ready for {what} after {seconds:.1f} s")
+    model = SwitchChain(noise=1.0).compiled()
+    seconds = Agent(model, deadline=0.02, discount=0.95).warm_up(quiet=args.quiet)
+    print(f"ready for compiled models after {seconds:.1f} s")
 
 
 def _planners(args: argparse.Namespace) -> None:

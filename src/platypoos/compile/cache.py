@@ -21,10 +21,12 @@ from numba.core.dispatcher import Dispatcher
 from numba.extending import overload as _numba_overload
 from numba.extending import register_jitable
 
+from platypoos.compile.marks import tell_by
 from platypoos.compile.trust import is_trusted
 from platypoos.compile.unsafe import drop_cache, identify, identity_of, stamp_cache
 
 F = TypeVar("F", bound=Callable[..., Any])
+tell_by(register_jitable)
 
 
 @cache
@@ -32,7 +34,7 @@ def _package_stamp() -> str:
     """Of all files whose functions or constants may be in compiled code."""
     digest = hashlib.sha256()
     package = Path(__file__).parents[1]
-    rooms = ("compile", "ledger", "models", "planners", "search")
+    rooms = ("compile", "compiled", "ledger", "models", "planners", "search")
     inside = [file for room in rooms for file in (package / room).rglob("*.py")]
     for file in sorted([*package.glob("*.py"), *inside]):
         digest.update(file.read_bytes())
@@ -54,15 +56,16 @@ def inlined(function: F) -> F:
     return numba.njit(inline="always")(function)  # type: ignore[no-any-return]
 
 
-def jitable(function: F) -> F:
-    """Plain Python here, compiled when called from compiled code."""
-    return register_jitable(function)  # type: ignore[no-any-return]
-
-
 def part(function: F) -> F:
     """A part of a driver: plain Python around a Python model, else compiled with the driver."""
     function._is_part = True  # type: ignore[attr-defined]
     return register_jitable(forceinline=True)(function)  # type: ignore[no-any-return]
+
+
+@cache
+def kernel(function: F) -> F:
+    """A plain function as what a ``CompiledModel`` takes; the same one each time."""
+    return numba.njit(function)  # type: ignore[no-any-return]
 
 
 def jit_uncached(function: F) -> F:

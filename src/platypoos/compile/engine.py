@@ -47,11 +47,13 @@ class Request:
         needs: the field of a ``Machine`` without which it is never asked for.
     """
 
+    MOST = 16
     all: list[Request] = []  # noqa: RUF012
 
     def __init__(
         self, function: Callable[..., Any], result: Any, kinds: Kinds, needs: str | None = None
     ) -> None:
+        # Cached code knows requests by their numbers: they must be made in the same order always.
         self.number = len(Request.all)
         Request.all.append(self)
         self.needs = needs

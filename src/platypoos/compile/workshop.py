@@ -3,6 +3,8 @@
 What is missing is compiled by another process, into Numba's cache on disk, and loaded from there by
 a thread. Until then the same functions are interpreted: the plan is the same, only slower.
 
+Numba itself is not imported here: planners that never need it may look whether somebody hurries.
+
 With PLATYPOOS_COMPILE=wait in the environment, code is compiled when it is first needed, as Numba
 does. Experiments do that: they make thousands of plans and want them all fast.
 """
@@ -22,11 +24,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, BinaryIO
-
-from numba.core import serialize
-
-from platypoos.compile import selftest
-from platypoos.compile.unsafe import is_on_disk
 
 SWITCH = 0.0005
 """Seconds after which the thread that loads code must give way to the others."""
@@ -139,6 +136,9 @@ class Workshop:
             self._process = None
 
     def _deliver(self, dispatcher: Any, signature: Signature) -> None:
+        from platypoos.compile import selftest
+        from platypoos.compile.unsafe import is_on_disk
+
         for function, types in (*selftest.code(), (dispatcher, signature)):
             if types not in function.overloads and not is_on_disk(function, types):
                 self._compile(function, types)
@@ -148,6 +148,8 @@ class Workshop:
 
     def _compile(self, dispatcher: Any, signature: Signature) -> None:
         """Let the other process compile; does nothing if that is not possible."""
+        from numba.core import serialize
+
         function = dispatcher.py_func
         order = (sys.path, function.__module__, function.__qualname__, signature)
         try:

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numba import int64, typeof
 
+import platypoos.ledger.machine_requests  # noqa: F401  what drivers mean by evaluate, play, …
 from platypoos.compile import (
     HandleType,
     code_for,
@@ -36,7 +37,7 @@ class Loops:
         self._cacheable = cacheable
         self._store: Callable[..., Any] | None = None
         self._needed: dict[Driver, list[tuple[Any, tuple[Any, ...]]]] = {}
-        self.addresses = np.zeros(len(Request.all), np.int64)
+        self.addresses = np.zeros(Request.MOST, np.int64)
         self.drivers: dict[Driver, Callable[..., Any]] = {}
 
     def store(self, machine: Machine, address: int) -> None:

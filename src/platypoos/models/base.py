@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Callable
-from typing import Any, NamedTuple, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeGuard, runtime_checkable
 
 import numpy as np
 
 from platypoos.checks import check_action_names, missing_from
 from platypoos.errors import InvalidArgument
 from platypoos.spaces import Space, as_space
+
+if TYPE_CHECKING:
+    from platypoos.models.compiled import CompiledModel
 
 DETERMINISTIC, RANDOM = "deterministic", "random"
 """The words for ``dynamics=``."""
@@ -49,8 +52,8 @@ class Model(Protocol):
       call or recommend another one.
     - ``key(state)``: states with the same key are the same, for planners that share states.
     - ``value(state)``: roughly what a state is worth. Planners use it where a sequence ends.
-    - ``policy(state)``: an action, or a weight for each action. Planners that roll out draw
-      actions by it.
+    - ``policy(state)``: an action, or a weight for each action. The default planner tries to
+      improve on it; planners that roll out draw actions by it.
     - ``features(state)``: a value for each feature of a state, for planners that look for new ones.
     - ``action_names``: a text for each action, to print plans with.
     - ``steps_per_call``: the simulator's steps that a call takes at most, if it is more than one.
@@ -86,6 +89,11 @@ def actions_of(model: Any) -> Space:
     if not hasattr(model, "actions"):
         raise InvalidArgument(missing_from(model))
     return as_space(model.actions)
+
+
+def is_compiled(model: Any) -> TypeGuard[CompiledModel]:
+    """Whether it is a ``CompiledModel``; to ask does not import Numba."""
+    return getattr(type(model), "is_compiled", False) is True
 
 
 def count_actions(model: Any) -> int:

@@ -22,9 +22,9 @@ from platypoos.models.base import (
     access_of,
     actions_of,
     dynamics_of,
+    is_compiled,
     said_of_one,
 )
-from platypoos.models.compiled import CompiledModel
 from platypoos.models.failures import act, brief, say_action
 from platypoos.models.features import ask_features, entries, not_hashable
 from platypoos.models.hidden import LONGEST, check_goes_on, may_hide_its_state
@@ -154,7 +154,7 @@ class _Checker:
             self.copy = lambda state: state
             self.notes.append(f"states cannot be copied ({error}): not checked for changes")
         self.advisor = Advisor(model)
-        if isinstance(model, CompiledModel):
+        if is_compiled(model):
             self._kernel()
         if not self.problems:
             self._walk(access)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Sequence
 from dataclasses import KW_ONLY, dataclass, field
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numba.core.dispatcher import Dispatcher
@@ -68,6 +68,7 @@ class CompiledModel:
         params: passed to every step: an array, a number, or a tuple of these.
         dynamics: "deterministic" or "random"; see ``FunctionModel``.
         policy: compiled, ``policy(state, params, weights)``; it writes a weight for each action.
+            The default planner does not use it with compiled models yet.
         value: compiled, ``value(state, params)``: roughly what a state is worth.
         legal: compiled, ``legal(state, params, mask)``; it writes False to ``mask[action]`` where
             an action is not allowed. All entries are True before.
@@ -105,6 +106,7 @@ class CompiledModel:
     action_names: Sequence[str] | None = None
     access: Access = Access.RESTORE
     problem: Any = None
+    is_compiled: ClassVar[bool] = True
     cacheable: bool = field(init=False, repr=False)
     loops: dict[Access, Any] = field(init=False, repr=False)
 

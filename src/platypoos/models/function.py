@@ -34,7 +34,7 @@ class FunctionModel:
         dynamics: "deterministic" if the same step always leads to the same state, "random" if
             not. Random rewards do not count.
         policy: ``policy(state)`` says what a sensible actor does: it returns an action, or a
-            weight for each action.
+            weight for each action. The default planner starts from this rule and improves it.
         value: ``value(state)`` says roughly what a state is worth, in units of discounted reward.
         legal: ``legal(state)`` returns the actions that are allowed in a state, or a boolean for
             each action. Others are never called, and cost nothing.

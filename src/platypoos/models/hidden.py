@@ -11,8 +11,7 @@ from platypoos.checks import same
 from platypoos.errors import DynamicsError
 from platypoos.models.advice import Advisor
 from platypoos.models.array import ArrayModel
-from platypoos.models.base import Access, Transition, access_of, actions_of
-from platypoos.models.compiled import CompiledModel
+from platypoos.models.base import Access, Transition, access_of, actions_of, is_compiled
 from platypoos.models.failures import act, brief
 from platypoos.models.numbered import numbered
 
@@ -22,7 +21,7 @@ LONGEST = 50
 
 def may_hide_its_state(model: Any) -> bool:
     """Whether a model declares that it can only be reset, and is not known to save its states."""
-    if access_of(model) is not Access.RESET or isinstance(model, ArrayModel | CompiledModel):
+    if access_of(model) is not Access.RESET or isinstance(model, ArrayModel) or is_compiled(model):
         return False
     return not (getattr(model, "saves_states", False) or hasattr(model, "successors"))
 

@@ -15,7 +15,8 @@ from platypoos.discounting import span
 from platypoos.errors import InvalidArgument
 from platypoos.ledger.drivers import Driver
 from platypoos.ledger.requests import calls_made, play
-from platypoos.ledger.tree import ROOT, TERMINAL, Tree, ticket
+from platypoos.ledger.tickets import ticket
+from platypoos.ledger.tree import ROOT, TERMINAL, Tree
 from platypoos.plan import Plan
 from platypoos.search.base import RangePlanner, Task
 from platypoos.search.growth import (

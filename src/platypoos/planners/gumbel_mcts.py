@@ -14,7 +14,8 @@ from platypoos.compile import borrowed, inlined, jit
 from platypoos.discounting import spans
 from platypoos.ledger.drivers import Driver
 from platypoos.ledger.requests import calls_made, play
-from platypoos.ledger.tree import ROOT, TERMINAL, Tree, ticket
+from platypoos.ledger.tickets import ticket
+from platypoos.ledger.tree import ROOT, TERMINAL, Tree
 from platypoos.models.advice import is_legal, legal_action, random_unit
 from platypoos.models.base import Access
 from platypoos.plan import Plan

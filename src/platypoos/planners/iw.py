@@ -10,7 +10,7 @@ import numpy as np
 from platypoos.ledger.protocol import Ledger
 from platypoos.ledger.tree import ROOT, TERMINAL, Tree
 from platypoos.plan import Plan
-from platypoos.search.base import Task, request
+from platypoos.search.base import Task
 from platypoos.search.growth import Growth, begin, finish
 from platypoos.search.novelty import (
     FeatureReader,
@@ -20,6 +20,7 @@ from platypoos.search.novelty import (
     legal_actions,
     make_child,
 )
+from platypoos.search.requesting import request
 
 
 @dataclass(frozen=True)

@@ -9,8 +9,9 @@ import numpy as np
 
 from platypoos.ledger.tree import ROOT
 from platypoos.plan import Plan
-from platypoos.search.base import Planner, Task, request
+from platypoos.search.base import Planner, Task
 from platypoos.search.growth import begin_opened, finish, follow_scores, plan_by_plays
+from platypoos.search.requesting import request
 
 
 @dataclass(frozen=True)

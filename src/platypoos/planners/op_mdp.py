@@ -12,7 +12,8 @@ from platypoos.checks import check_count
 from platypoos.compile import borrowed, jit
 from platypoos.discounting import spans
 from platypoos.errors import InvalidArgument
-from platypoos.ledger.tree import OPENED, ROOT, TERMINAL, Tree, set_node, set_root, ticket
+from platypoos.ledger.tickets import ticket
+from platypoos.ledger.tree import OPENED, ROOT, TERMINAL, Tree, set_node, set_root
 from platypoos.plan import Plan
 from platypoos.planners.opd import OPD
 from platypoos.search.base import RangePlanner, Task

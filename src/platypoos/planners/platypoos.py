@@ -7,6 +7,7 @@ from typing import ClassVar
 
 from platypoos.checks import check_flag
 from platypoos.search import counts
+from platypoos.search.base import PAPER
 from platypoos.search.layered import LayeredPlanner
 from platypoos.search.schedules import BudgetUse
 
@@ -64,10 +65,7 @@ class PlaTyPOOS(LayeredPlanner):
 
     name: ClassVar[str] = "platypoos"
     kind: ClassVar[int] = counts.PLATYPOOS
-    citation: ClassVar[str] = (
-        "Bartlett, Gabillon, Healey, Valko. Scale-free adaptive planning for deterministic "
-        "dynamics & discounted rewards. ICML 2019."
-    )
+    citation: ClassVar[str] = PAPER
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -11,7 +11,7 @@ import numpy as np
 from platypoos.ledger.protocol import Ledger
 from platypoos.ledger.tree import ROOT, TERMINAL, Tree
 from platypoos.plan import Plan
-from platypoos.search.base import Task, request
+from platypoos.search.base import Task
 from platypoos.search.growth import Growth, begin, finish
 from platypoos.search.keeping import NOTHING, TreeMemory
 from platypoos.search.novelty import (
@@ -23,6 +23,7 @@ from platypoos.search.novelty import (
     legal_actions,
     make_child,
 )
+from platypoos.search.requesting import request
 
 ONCE = np.ones(1, np.int64)
 NEGLIGIBLE = 0.01

@@ -13,7 +13,8 @@ from platypoos.checks import check_count
 from platypoos.compile import borrowed, inlined, jit
 from platypoos.ledger.drivers import Driver
 from platypoos.ledger.requests import calls_made, play
-from platypoos.ledger.tree import ROOT, TERMINAL, Tree, ticket
+from platypoos.ledger.tickets import ticket
+from platypoos.ledger.tree import ROOT, TERMINAL, Tree
 from platypoos.plan import Plan
 from platypoos.search.base import Planner, Task
 from platypoos.search.growth import (

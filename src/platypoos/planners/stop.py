@@ -13,7 +13,8 @@ from platypoos.checks import LARGEST_BUDGET
 from platypoos.compile import borrowed, jit
 from platypoos.ledger.drivers import Driver
 from platypoos.ledger.requests import ask_legal, calls_made, play
-from platypoos.ledger.tree import ROOT, TERMINAL, Tree, set_root, ticket
+from platypoos.ledger.tickets import ticket
+from platypoos.ledger.tree import ROOT, TERMINAL, Tree, set_root
 from platypoos.models.advice import count_legal
 from platypoos.plan import Plan
 from platypoos.search.base import ConfidencePlanner, Task

@@ -12,7 +12,8 @@ from platypoos.checks import check_floor, check_number
 from platypoos.compile import borrowed, jit
 from platypoos.ledger.drivers import Driver
 from platypoos.ledger.requests import ask_legal, calls_made, evaluate
-from platypoos.ledger.tree import OPENED, ROOT, TERMINAL, Tree, set_root, ticket
+from platypoos.ledger.tickets import ticket
+from platypoos.ledger.tree import OPENED, ROOT, TERMINAL, Tree, set_root
 from platypoos.models.base import Access
 from platypoos.plan import Plan
 from platypoos.search.base import Planner, Task

@@ -12,7 +12,7 @@ from platypoos.ledger.protocol import Ledger
 from platypoos.ledger.tree import ROOT, TERMINAL, Tree
 from platypoos.models.base import Access
 from platypoos.plan import Plan
-from platypoos.search.base import ConfidencePlanner, Task, request
+from platypoos.search.base import ConfidencePlanner, Task
 from platypoos.search.growth import (
     Growth,
     begin,
@@ -21,6 +21,7 @@ from platypoos.search.growth import (
     most_played,
     open_node,
 )
+from platypoos.search.requesting import request
 
 
 @dataclass(frozen=True, kw_only=True)

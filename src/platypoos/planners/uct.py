@@ -12,7 +12,8 @@ from platypoos.compile import borrowed, inlined, jit
 from platypoos.errors import InvalidArgument
 from platypoos.ledger.drivers import Driver
 from platypoos.ledger.requests import calls_made, play
-from platypoos.ledger.tree import ROOT, TERMINAL, Tree, ticket
+from platypoos.ledger.tickets import ticket
+from platypoos.ledger.tree import ROOT, TERMINAL, Tree
 from platypoos.plan import Plan
 from platypoos.search.base import Planner, Task
 from platypoos.search.growth import (

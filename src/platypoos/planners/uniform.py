@@ -13,7 +13,8 @@ from platypoos.compile import jit
 from platypoos.discounting import spans
 from platypoos.ledger.drivers import Driver
 from platypoos.ledger.requests import ask_legal, evaluate
-from platypoos.ledger.tree import ROOT, TERMINAL, Tree, set_node, set_root, ticket
+from platypoos.ledger.tickets import ticket
+from platypoos.ledger.tree import ROOT, TERMINAL, Tree, set_node, set_root
 from platypoos.models.advice import Advice, is_legal
 from platypoos.models.base import Access
 from platypoos.plan import Plan

@@ -12,10 +12,10 @@ from numpy.typing import NDArray
 from platypoos.errors import InvalidArgument
 from platypoos.models.array import ArrayModel
 from platypoos.models.base import Transition, said_of_one
-from platypoos.models.compiled import CompiledModel
 from platypoos.spaces import Discrete
 
 if TYPE_CHECKING:
+    from platypoos.models.compiled import CompiledModel
     from platypoos.plan import Plan
 
 

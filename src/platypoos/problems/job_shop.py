@@ -6,9 +6,8 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import numba
 import numpy as np
 from numpy.typing import NDArray
 
@@ -16,9 +15,11 @@ from platypoos.checks import check_number
 from platypoos.errors import InvalidArgument
 from platypoos.models.array import ArrayModel
 from platypoos.models.base import Transition
-from platypoos.models.compiled import CompiledModel
 from platypoos.problems.base import Problem, value_of_staying
 from platypoos.spaces import Discrete
+
+if TYPE_CHECKING:
+    from platypoos.models.compiled import CompiledModel
 
 FT06 = (
     ((2, 1), (0, 3), (1, 6), (3, 7), (5, 3), (4, 6)),
@@ -245,14 +246,17 @@ class JobShop(Problem):
 
     def compiled(self) -> CompiledModel:
         """States are the same numbers; the reward of an illegal action is not a number."""
+        from platypoos.compile import kernel
+        from platypoos.models.compiled import CompiledModel
+
         penalty = np.nan if self.penalty is None else float(self.penalty)
         return CompiledModel(
-            job_shop_kernel,
+            kernel(job_shop_kernel),
             actions=len(self.times),
             initial_state=np.array(self.initial_state, np.int64),
             params=(*self._tables, penalty),
             problem=self,
-            legal=job_shop_legal if self.penalty is None else None,
+            legal=kernel(job_shop_legal) if self.penalty is None else None,
         )
 
 
@@ -314,7 +318,6 @@ class _Search:
         return max(bound, *(int(sum(parts)) for parts in machines.values()), 0)
 
 
-@numba.njit  # type: ignore[untyped-decorator]
 def job_shop_kernel(state: Any, action: Any, params: Any, rng: Any, next_state: Any) -> Any:  # noqa: ARG001
     """Schedule the next operation of a job."""
     machines, times, lengths, penalty = params
@@ -335,7 +338,6 @@ def job_shop_kernel(state: Any, action: Any, params: Any, rng: Any, next_state: 
     return -float(max(free - before, 0)), left == 1
 
 
-@numba.njit  # type: ignore[untyped-decorator]
 def job_shop_legal(state: Any, params: Any, mask: Any) -> None:
     """The jobs that are not finished."""
     lengths = params[2]

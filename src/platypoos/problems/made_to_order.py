@@ -5,20 +5,21 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import numba
 import numpy as np
 from numpy.typing import NDArray
 
 from platypoos.checks import check_count, check_number, check_seed
-from platypoos.compile import jitable
+from platypoos.compile.marks import jitable
 from platypoos.errors import InvalidArgument
 from platypoos.models.array import ArrayModel
 from platypoos.models.base import Transition
-from platypoos.models.compiled import CompiledModel
 from platypoos.problems.base import Problem
 from platypoos.spaces import Discrete
+
+if TYPE_CHECKING:
+    from platypoos.models.compiled import CompiledModel
 
 DEAD, GOOD, SECRET = 0, 1, 2
 
@@ -191,6 +192,9 @@ class MadeToOrder(Problem):
 
     def compiled(self) -> CompiledModel:
         """States are [t, kind]."""
+        from platypoos.compile import kernel
+        from platypoos.models.compiled import CompiledModel
+
         last = -1 if self.horizon is None else self.horizon - 1
         whole = (self.num_actions, int(self.kappa), self.depth, self.seed, last)
         numbers = (
@@ -198,7 +202,7 @@ class MadeToOrder(Problem):
             self._share,
         )  # fmt: skip
         return CompiledModel(
-            made_to_order_kernel,
+            kernel(made_to_order_kernel),
             actions=self.num_actions,
             initial_state=np.array(self.initial_state),
             params=(np.array(whole, np.int64), np.array(numbers, np.float64)),
@@ -221,7 +225,6 @@ def shift(step: Any, seed: Any) -> Any:
     return (mixed >> 13) & 0xFF
 
 
-@numba.njit  # type: ignore[untyped-decorator]
 def made_to_order_kernel(state: Any, action: Any, params: Any, rng: Any, next_state: Any) -> Any:
     """Go on, or end."""
     whole, numbers = params

@@ -5,8 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-import numba
-from numba.extending import register_jitable
+from platypoos.compile.marks import jitable
 
 PENDULUM, CART_POLE, ACROBOT, MOUNTAIN_CAR, PILLARS, LANDER = range(6)
 """The first of the parameters; the second is the time step, the third the repeat."""
@@ -17,13 +16,13 @@ FLOATS_LIMIT = 10.0
 """How far from the middle a lander may drift."""
 
 
-@register_jitable  # type: ignore[untyped-decorator]
+@jitable
 def clip(x: Any, low: Any, high: Any) -> Any:
     """The number within bounds."""
     return min(max(x, low), high)
 
 
-@register_jitable  # type: ignore[untyped-decorator]
+@jitable
 def wrap(x: Any) -> Any:
     """The same angle from −π to π."""
     while x > math.pi:
@@ -33,7 +32,7 @@ def wrap(x: Any) -> Any:
     return x
 
 
-@register_jitable  # type: ignore[untyped-decorator]
+@jitable
 def pendulum(state: Any, action: Any, params: Any, after: Any) -> Any:
     """Swing up; torques are evenly spaced from −2 to 2. Costs are those of 0.05 s."""
     dt = params[1]
@@ -47,7 +46,7 @@ def pendulum(state: Any, action: Any, params: Any, after: Any) -> Any:
     return -cost * dt / 0.05, False
 
 
-@register_jitable  # type: ignore[untyped-decorator]
+@jitable
 def cart_pole(state: Any, action: Any, params: Any, after: Any) -> Any:
     """Push left or right; a reward of 1 for every 0.02 s."""
     dt = params[1]
@@ -65,7 +64,7 @@ def cart_pole(state: Any, action: Any, params: Any, after: Any) -> Any:
     return dt / 0.02, fallen
 
 
-@register_jitable  # type: ignore[untyped-decorator]
+@jitable
 def acrobot_rates(one: Any, two: Any, speed_one: Any, speed_two: Any, torque: Any) -> Any:
     """The accelerations of the two links, of length and mass 1."""
     d1 = 0.25 + (1.25 + math.cos(two)) + 2.0
@@ -82,7 +81,7 @@ def acrobot_rates(one: Any, two: Any, speed_one: Any, speed_two: Any, torque: An
     return -(d2 * second + phi1) / d1, second
 
 
-@register_jitable  # type: ignore[untyped-decorator]
+@jitable
 def acrobot(state: Any, action: Any, params: Any, after: Any) -> Any:
     """Swing the tip above the bar by a torque of −1, 0 or 1: −1 for every 0.2 s until then."""
     dt, torque = params[1], action - 1.0
@@ -105,7 +104,7 @@ def acrobot(state: Any, action: Any, params: Any, after: Any) -> Any:
     return (0.0 if above else -dt / 0.2), above
 
 
-@register_jitable  # type: ignore[untyped-decorator]
+@jitable
 def mountain_car(state: Any, action: Any, params: Any, after: Any) -> Any:
     """Get out of a valley by a force of −1, 0 or 1: −1 for every unit of time until then."""
     dt = params[1]
@@ -119,7 +118,7 @@ def mountain_car(state: Any, action: Any, params: Any, after: Any) -> Any:
     return -dt, place >= 0.5 and speed >= 0.0
 
 
-@register_jitable  # type: ignore[untyped-decorator]
+@jitable
 def pillars(state: Any, action: Any, params: Any, after: Any) -> Any:
     """Fly to (8, 8) by nine thrusts: −distance for every second, −100 and the end at a pillar."""
     dt = params[1]
@@ -135,7 +134,7 @@ def pillars(state: Any, action: Any, params: Any, after: Any) -> Any:
     return reward - (100.0 if crash else 0.0), crash
 
 
-@register_jitable  # type: ignore[untyped-decorator]
+@jitable
 def lander(state: Any, action: Any, params: Any, after: Any) -> Any:
     """Land softly on the pad, |x| < 1, by thrusts none, left, right and up: 10, or −20 for a crash.
 
@@ -157,7 +156,7 @@ def lander(state: Any, action: Any, params: Any, after: Any) -> Any:
     return reward + (10.0 if soft else -20.0), True
 
 
-@register_jitable  # type: ignore[untyped-decorator]
+@jitable
 def move(state: Any, action: Any, params: Any, after: Any) -> Any:
     """One time step of whichever problem it is."""
     kind = params[0]
@@ -174,7 +173,6 @@ def move(state: Any, action: Any, params: Any, after: Any) -> Any:
     return lander(state, action, params, after)
 
 
-@numba.njit  # type: ignore[untyped-decorator]
 def motion_kernel(state: Any, action: Any, params: Any, rng: Any, next_state: Any) -> Any:  # noqa: ARG001
     """As many time steps as the action is repeated; rewards add up."""
     total, ended = move(state, action, params, next_state)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-import numba
 import numpy as np
-from numba.extending import register_jitable
+
+from platypoos.compile.marks import jitable
 
 KNAPSACK, TILES, PUSHING = range(3)
 """The first of the parameters."""
@@ -14,7 +14,7 @@ SIDE = 4
 """Tiles in a row."""
 
 
-@register_jitable  # type: ignore[untyped-decorator]
+@jitable
 def fits(state: Any, item: Any, params: Any) -> Any:
     """Whether an item is not packed yet and there is room for it.
 
@@ -24,7 +24,7 @@ def fits(state: Any, item: Any, params: Any) -> Any:
     return (state[1] >> item) & 1 == 0 and params[2 + item] <= state[0]
 
 
-@register_jitable  # type: ignore[untyped-decorator]
+@jitable
 def pack(state: Any, item: Any, params: Any, after: Any) -> Any:
     """Pack an item; it ends when no other fits."""
     after[0] = state[0] - params[2 + item]
@@ -35,7 +35,7 @@ def pack(state: Any, item: Any, params: Any, after: Any) -> Any:
     return float(params[2 + params[1] + item]), full
 
 
-@register_jitable  # type: ignore[untyped-decorator]
+@jitable
 def tile_place(action: Any, line: Any, i: Any) -> Any:
     """The i-th place of a line, from the side that tiles slide to: up, right, down, left."""
     if action == 0:
@@ -47,7 +47,7 @@ def tile_place(action: Any, line: Any, i: Any) -> Any:
     return SIDE * line + i
 
 
-@register_jitable  # type: ignore[untyped-decorator]
+@jitable
 def slide(state: Any, action: Any, after: Any) -> Any:
     """Slide all tiles to a side, and merge equal ones; the sum of the merged tiles.
 
@@ -73,7 +73,7 @@ def slide(state: Any, action: Any, after: Any) -> Any:
     return total
 
 
-@register_jitable  # type: ignore[untyped-decorator]
+@jitable
 def slides(state: Any, action: Any) -> Any:
     """Whether a slide changes anything: a tile moves, or two are merged."""
     for line in range(SIDE):
@@ -88,7 +88,7 @@ def slides(state: Any, action: Any) -> Any:
     return False
 
 
-@register_jitable  # type: ignore[untyped-decorator]
+@jitable
 def add_tile(board: Any, salt: Any) -> None:
     """A new tile in a free place: a 2, or one time in ten a 4. The board decides which and where.
 
@@ -108,7 +108,7 @@ def add_tile(board: Any, salt: Any) -> None:
             at -= 1
 
 
-@register_jitable  # type: ignore[untyped-decorator]
+@jitable
 def slide_tiles(state: Any, action: Any, params: Any, after: Any) -> Any:
     """Slide, and add a tile; it ends when no slide changes anything. Parameters: [kind, salt]."""
     total = slide(state, action, after)
@@ -119,7 +119,7 @@ def slide_tiles(state: Any, action: Any, params: Any, after: Any) -> Any:
     return float(total), stuck
 
 
-@register_jitable  # type: ignore[untyped-decorator]
+@jitable
 def way(action: Any, width: Any) -> Any:
     """By how much a place changes: up, right, down, left."""
     if action == 0:
@@ -131,7 +131,7 @@ def way(action: Any, width: Any) -> Any:
     return -1
 
 
-@register_jitable  # type: ignore[untyped-decorator]
+@jitable
 def box_at(state: Any, place: Any) -> Any:
     """The number of the box in a place, or 0. States are [player, box, box, …]."""
     for i in range(1, len(state)):
@@ -140,7 +140,7 @@ def box_at(state: Any, place: Any) -> Any:
     return 0
 
 
-@register_jitable  # type: ignore[untyped-decorator]
+@jitable
 def can_push(state: Any, action: Any, params: Any) -> Any:
     """Whether the player can go there, perhaps with a box before him.
 
@@ -155,7 +155,7 @@ def can_push(state: Any, action: Any, params: Any) -> Any:
     return params[2 + beyond] != 1 and box_at(state, beyond) == 0
 
 
-@register_jitable  # type: ignore[untyped-decorator]
+@jitable
 def push(state: Any, action: Any, params: Any, after: Any) -> Any:
     """Go, and push: 1 for a box on a target, −1 if it leaves one, 10 and the end for the last."""
     for i in range(len(state)):
@@ -181,7 +181,7 @@ def push(state: Any, action: Any, params: Any, after: Any) -> Any:
     return (reward + 10.0 if solved else reward), solved
 
 
-@register_jitable  # type: ignore[untyped-decorator]
+@jitable
 def allowed(state: Any, action: Any, params: Any) -> Any:
     """Whether an action is legal."""
     if params[0] == KNAPSACK:
@@ -191,7 +191,6 @@ def allowed(state: Any, action: Any, params: Any) -> Any:
     return can_push(state, action, params)
 
 
-@numba.njit  # type: ignore[untyped-decorator]
 def moves_kernel(state: Any, action: Any, params: Any, rng: Any, next_state: Any) -> Any:  # noqa: ARG001
     """One move; the reward of an illegal one is not a number, and the state stays."""
     act = np.int64(action)
@@ -206,7 +205,6 @@ def moves_kernel(state: Any, action: Any, params: Any, rng: Any, next_state: Any
     return push(state, act, params, next_state)
 
 
-@numba.njit  # type: ignore[untyped-decorator]
 def moves_legal(state: Any, params: Any, mask: Any) -> None:
     """The moves that are allowed."""
     for action in range(len(mask)):

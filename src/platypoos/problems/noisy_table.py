@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import numba
 import numpy as np
-from numba.extending import register_jitable
 from numpy.typing import ArrayLike, NDArray
 
 from platypoos.checks import check_number
+from platypoos.compile.marks import jitable
 from platypoos.errors import InvalidArgument
 from platypoos.models.array import ArrayModel
 from platypoos.models.base import DETERMINISTIC, RANDOM, Access, Transition
-from platypoos.models.compiled import CompiledModel
 from platypoos.problems.tabular import Tabular
+
+if TYPE_CHECKING:
+    from platypoos.models.compiled import CompiledModel
 
 UNIFORM, NORMAL, STUDENT, BERNOULLI = range(4)
 LAWS = {"uniform": UNIFORM, "normal": NORMAL, "student": STUDENT, "bernoulli": BERNOULLI}
@@ -187,9 +188,12 @@ class NoisyTable(Tabular):
 
     def compiled(self) -> CompiledModel:
         """States are arrays of one integer."""
+        from platypoos.compile import kernel
+        from platypoos.models.compiled import CompiledModel
+
         settings = np.array([LAWS[self.law], self.slip, self.scale, self.offset])
         return CompiledModel(
-            noisy_table_kernel,
+            kernel(noisy_table_kernel),
             actions=self.actions,
             initial_state=np.array([self.initial_state]),
             params=(self.successor, self.base_reward, self.base_noise, self.terminal, settings),
@@ -199,7 +203,7 @@ class NoisyTable(Tabular):
         )
 
 
-@register_jitable  # type: ignore[untyped-decorator]
+@jitable
 def draw(mean: Any, size: Any, law: Any, rng: Any) -> Any:
     """A reward with this mean, and noise of this size and law."""
     if size == 0.0:
@@ -213,7 +217,6 @@ def draw(mean: Any, size: Any, law: Any, rng: Any) -> Any:
     return size if rng.random() * size < mean else 0.0
 
 
-@numba.njit  # type: ignore[untyped-decorator]
 def noisy_table_kernel(state: Any, action: Any, params: Any, rng: Any, next_state: Any) -> Any:
     """Perhaps slip, then look it up."""
     successor, rewards, sizes, terminal, settings = params

@@ -9,7 +9,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,9 +17,11 @@ from numpy.typing import NDArray
 from platypoos.checks import check_count, check_number, check_seed
 from platypoos.errors import InvalidArgument
 from platypoos.models.base import Transition
-from platypoos.models.compiled import CompiledModel
 from platypoos.problems import motion
 from platypoos.spaces import Discrete
+
+if TYPE_CHECKING:
+    from platypoos.models.compiled import CompiledModel
 
 
 @dataclass(frozen=True)
@@ -76,15 +78,17 @@ class Motion(ABC):
             raise InvalidArgument(
                 f"there is no action {action!r}: actions are 0 to {self.actions.n - 1}"
             )
-        # The kernel itself, as plain Python.
-        kernel = motion.motion_kernel.py_func
-        reward, ended = kernel(state, action, self.params.tolist(), rng, after)
+        params = self.params.tolist()
+        reward, ended = motion.motion_kernel(state, action, params, rng, after)
         return Transition(tuple(after), float(reward), bool(ended))
 
     def compiled(self) -> CompiledModel:
         """States are the same numbers."""
+        from platypoos.compile import kernel
+        from platypoos.models.compiled import CompiledModel
+
         return CompiledModel(
-            motion.motion_kernel,
+            kernel(motion.motion_kernel),
             actions=self.actions,
             initial_state=np.array(self.initial_state),
             params=self.params,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,9 +13,11 @@ from numpy.typing import NDArray
 from platypoos.checks import check_count, check_seed
 from platypoos.errors import InvalidArgument
 from platypoos.models.base import Transition
-from platypoos.models.compiled import CompiledModel
 from platypoos.problems import moves
 from platypoos.spaces import Discrete
+
+if TYPE_CHECKING:
+    from platypoos.models.compiled import CompiledModel
 
 
 class Puzzle:
@@ -41,17 +43,20 @@ class Puzzle:
                 f"move {action} is not allowed; legal(state) lists those that are"
             )
         after = list(state)
-        reward, ended = moves.moves_kernel.py_func(state, action, params, rng, after)
+        reward, ended = moves.moves_kernel(state, action, params, rng, after)
         return Transition(tuple(int(x) for x in after), float(reward), bool(ended))
 
     def compiled(self) -> CompiledModel:
         """States are the same numbers; the reward of an illegal move is not a number."""
+        from platypoos.compile import kernel
+        from platypoos.models.compiled import CompiledModel
+
         return CompiledModel(
-            moves.moves_kernel,
+            kernel(moves.moves_kernel),
             actions=self.actions,
             initial_state=np.array(self.initial_state, np.int64),
             params=self.params,
-            legal=moves.moves_legal,
+            legal=kernel(moves.moves_legal),
         )
 
 

@@ -4,18 +4,19 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import numba
 import numpy as np
 from numpy.typing import NDArray
 
 from platypoos.errors import InvalidArgument
 from platypoos.models.array import ArrayModel
 from platypoos.models.base import Transition
-from platypoos.models.compiled import CompiledModel
 from platypoos.problems.base import Problem
 from platypoos.spaces import Discrete
+
+if TYPE_CHECKING:
+    from platypoos.models.compiled import CompiledModel
 
 
 @dataclass(frozen=True)
@@ -101,8 +102,11 @@ class SwitchChain(Problem):
 
     def compiled(self) -> CompiledModel:
         """States are [bin, d], params [noise, shift]."""
+        from platypoos.compile import kernel
+        from platypoos.models.compiled import CompiledModel
+
         return CompiledModel(
-            switch_chain_kernel,
+            kernel(switch_chain_kernel),
             actions=2,
             initial_state=np.zeros(2),
             params=np.array([self.noise, self.shift], np.float64),
@@ -110,7 +114,6 @@ class SwitchChain(Problem):
         )
 
 
-@numba.njit  # type: ignore[untyped-decorator]
 def switch_chain_kernel(state: Any, action: Any, params: Any, rng: Any, next_state: Any) -> Any:
     """Stay or switch."""
     stay = np.float64(state[0] == action)  # multiplied by: no branch for the processor to guess

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import numba
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from platypoos.errors import InvalidArgument
 from platypoos.models.array import ArrayModel
 from platypoos.models.base import Transition
-from platypoos.models.compiled import CompiledModel
 from platypoos.problems.base import Problem
 from platypoos.spaces import Discrete
+
+if TYPE_CHECKING:
+    from platypoos.models.compiled import CompiledModel
 
 
 class Tabular(Problem):
@@ -134,8 +135,11 @@ class Tabular(Problem):
 
     def compiled(self) -> CompiledModel:
         """States are arrays of one integer."""
+        from platypoos.compile import kernel
+        from platypoos.models.compiled import CompiledModel
+
         return CompiledModel(
-            tabular_kernel,
+            kernel(tabular_kernel),
             actions=self.actions,
             initial_state=np.array([self.initial_state]),
             params=(self.successor, self.reward, self.noise, self.terminal),
@@ -143,7 +147,6 @@ class Tabular(Problem):
         )
 
 
-@numba.njit  # type: ignore[untyped-decorator]
 def tabular_kernel(state: Any, action: Any, params: Any, rng: Any, next_state: Any) -> Any:
     """Look it up."""
     successor, rewards, noises, terminal = params

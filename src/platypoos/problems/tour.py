@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import numba
 import numpy as np
 from numpy.typing import NDArray
 
@@ -15,9 +14,11 @@ from platypoos.checks import check_count, check_number, check_seed
 from platypoos.errors import InvalidArgument
 from platypoos.models.array import ArrayModel
 from platypoos.models.base import Transition
-from platypoos.models.compiled import CompiledModel
 from platypoos.problems.base import Problem, value_of_staying
 from platypoos.spaces import Discrete
+
+if TYPE_CHECKING:
+    from platypoos.models.compiled import CompiledModel
 
 EXACT_CITIES = 12
 """Most cities still to visit for which values are exact: 2^12·12² steps of arithmetic."""
@@ -237,18 +238,20 @@ class TravellingSalesman(Problem):
 
     def compiled(self) -> CompiledModel:
         """States are [city, visited, …]; the reward of an illegal action is not a number."""
+        from platypoos.compile import kernel
+        from platypoos.models.compiled import CompiledModel
+
         penalty = np.nan if self.penalty is None else float(self.penalty)
         return CompiledModel(
-            tour_kernel,
+            kernel(tour_kernel),
             actions=self.num_cities,
             initial_state=self._first_row(),
             params=(self.distances, self._all_visited(), penalty),
             problem=self,
-            legal=tour_legal if self.penalty is None else None,
+            legal=kernel(tour_legal) if self.penalty is None else None,
         )
 
 
-@numba.njit  # type: ignore[untyped-decorator]
 def tour_kernel(state: Any, action: Any, params: Any, rng: Any, next_state: Any) -> Any:  # noqa: ARG001
     """Go to a city, and home if it is the last."""
     distances, all_visited, penalty = params
@@ -270,7 +273,6 @@ def tour_kernel(state: Any, action: Any, params: Any, rng: Any, next_state: Any)
     return reward, done
 
 
-@numba.njit  # type: ignore[untyped-decorator]
 def tour_legal(state: Any, params: Any, mask: Any) -> None:  # noqa: ARG001
     """The cities that were not visited."""
     for city in range(len(mask)):

@@ -6,10 +6,9 @@ import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, ClassVar, NamedTuple
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from platypoos.checks import (
     LARGEST_REWARD,
@@ -21,19 +20,21 @@ from platypoos.checks import (
 )
 from platypoos.compile.workshop import WORKSHOP
 from platypoos.errors import InvalidArgument, ModelError
-from platypoos.ledger.compiled import CompiledSimulator
-from platypoos.ledger.drivers import Driver
-from platypoos.ledger.protocol import Ledger
-from platypoos.ledger.requests import evaluate
 from platypoos.ledger.streams import Seed, make_generator
 from platypoos.ledger.tree import ROOT, Tree, make_tree, path_to
 from platypoos.models.advice import NO_HORIZON
 from platypoos.models.array import ArrayModel
-from platypoos.models.base import RANDOM, Access, access_of, actions_of, dynamics_of
-from platypoos.models.compiled import CompiledModel
+from platypoos.models.base import RANDOM, Access, access_of, actions_of, dynamics_of, is_compiled
 from platypoos.models.numbered import numbered, original, rename
 from platypoos.plan import Origin, Plan
-from platypoos.search.tree_simulator import TreeSimulator
+
+if TYPE_CHECKING:
+    from platypoos.ledger.protocol import Ledger
+
+PAPER = (
+    "Bartlett, Gabillon, Healey, Valko. Scale-free adaptive planning for deterministic "
+    "dynamics & discounted rewards. ICML 2019."
+)
 
 
 @dataclass(frozen=True)
@@ -84,9 +85,13 @@ class Task(NamedTuple):
         horizon = NO_HORIZON if self.horizon is None else self.horizon
         args = (self.model, self.state, self.budget, self.rng, self.access, tree, horizon)
         ledger: Ledger
-        if isinstance(self.model, CompiledModel):
+        if is_compiled(self.model):
+            from platypoos.ledger.compiled import CompiledSimulator
+
             ledger = CompiledSimulator(*args)
         else:
+            from platypoos.search.tree_simulator import TreeSimulator
+
             until = None
             if self.deadline is not None:
                 until = time.time() + self.deadline - (time.perf_counter() - self.started)
@@ -332,12 +337,6 @@ class Planner(ABC):
         )
 
 
-@Driver
-def request(sim: Any, tree: Tree, nodes: NDArray[np.int64], repeats: NDArray[np.int64]) -> bool:
-    """Ask the ledger from outside of compiled code."""
-    return evaluate(sim, tree, nodes, repeats)
-
-
 @dataclass(frozen=True, kw_only=True)
 class RangePlanner(Planner):
     """A planner that must be told the range of the rewards; a wrong one is taken as it is."""
@@ -385,7 +384,7 @@ def check_executor(executor: Any, model: Any) -> Any:
             f"executor must have submit(), as concurrent.futures.ProcessPoolExecutor(2) has, got "
             f"{executor!r}"
         )
-    if isinstance(model, CompiledModel | ArrayModel):
+    if is_compiled(model) or isinstance(model, ArrayModel):
         raise InvalidArgument(
             f"a {type(model).__name__} is planned with in whole batches, without an executor; "
             "leave it out, or wrap the model's step in a FunctionModel"

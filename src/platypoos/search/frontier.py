@@ -11,7 +11,8 @@ from platypoos.compile import borrowed, inlined, jit, jitable, part
 from platypoos.discounting import spans
 from platypoos.ledger.protocol import Ledger
 from platypoos.ledger.requests import ask_legal, calls_made, evaluate
-from platypoos.ledger.tree import NODE_BITS, OPENED, TERMINAL, Tree, set_node, ticket
+from platypoos.ledger.tickets import ticket
+from platypoos.ledger.tree import NODE_BITS, OPENED, TERMINAL, Tree, set_node
 from platypoos.models.advice import count_legal, is_legal
 from platypoos.plan import Plan
 from platypoos.search.base import Planner, Task

@@ -15,7 +15,8 @@ from numpy.typing import NDArray
 from platypoos.compile import borrowed, inlined, jit
 from platypoos.discounting import spans
 from platypoos.ledger.protocol import Ledger
-from platypoos.ledger.tree import ROOT, TERMINAL, Tree, draw_below, set_node, set_root, ticket
+from platypoos.ledger.tickets import draw_below, ticket
+from platypoos.ledger.tree import ROOT, TERMINAL, Tree, set_node, set_root
 from platypoos.models.advice import UNASKED, count_legal, is_legal, legal_action
 from platypoos.plan import Plan
 from platypoos.search.base import Planner, Task

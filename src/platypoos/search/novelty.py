@@ -15,7 +15,8 @@ from numpy.typing import NDArray
 
 from platypoos.compile import borrowed, fast, inlined, jit
 from platypoos.errors import InvalidArgument
-from platypoos.ledger.tree import ROOT, Tree, set_node, ticket
+from platypoos.ledger.tickets import ticket
+from platypoos.ledger.tree import ROOT, Tree, set_node
 from platypoos.models.advice import UNASKED
 from platypoos.models.base import Access, said_of_one
 from platypoos.models.features import ask_features, entries, not_hashable

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from platypoos.compile import borrowed, inlined, jit, jitable
+from platypoos.ledger.tickets import ticket
 from platypoos.ledger.tree import (
     CLOSED,
     ILLEGAL,
@@ -17,7 +18,6 @@ from platypoos.ledger.tree import (
     Tree,
     set_node,
     set_root,
-    ticket,
 )
 from platypoos.models.advice import is_legal
 from platypoos.search.counts import EVALUATIONS, INDEX, PLATYPOOS, QUOTA, evaluations

@@ -8,7 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from platypoos.compile import borrowed, inlined, jit, jitable
-from platypoos.ledger.tree import OPENED, ROOT, TERMINAL, Tree, ticket
+from platypoos.ledger.tickets import ticket
+from platypoos.ledger.tree import OPENED, ROOT, TERMINAL, Tree
 from platypoos.models.base import Access
 from platypoos.search.counts import FIGURE, STROQUOOL
 from platypoos.search.schedules import Schedule

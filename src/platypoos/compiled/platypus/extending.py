@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numba import types
 
+import platypoos.ledger.machine_requests  # noqa: F401  their numbers come first
 from platypoos.compile import borrowed, fast, handle_kind, interpreted, jit, overload
 from platypoos.compile.engine import request
 from platypoos.compiled.platypus.knowledge import add_child, is_over

@@ -6,7 +6,8 @@ import numpy as np
 
 from platypoos.compile import INTERPRETED, borrowed, inlined, jit
 from platypoos.compiled.platypus.state import NOBODY, Ints, Search
-from platypoos.ledger.tree import TERMINAL, draw_below, set_node
+from platypoos.ledger.tickets import draw_below
+from platypoos.ledger.tree import TERMINAL, set_node
 from platypoos.models.advice import UNASKED, count_legal, is_legal, legal_action
 
 LEAST_SWEEPS, MOST_VISITS = 8, 20_000

@@ -1,4 +1,4 @@
-"""The default planner: one knowledge, two explorers, one jury."""
+"""The former default planner, in machine code: one knowledge, two explorers, one jury."""
 
 from __future__ import annotations
 
@@ -23,10 +23,12 @@ that fit in half of the time that is left; without a deadline, half as many as a
 
 @dataclass(frozen=True)
 class CompiledPlatypus(Planner):
-    """Two explorers, a jury and a memory: the planner for a problem nobody has seen yet.
+    """The former version of the default planner, in machine code.
 
-    Use it by default. It needs to know the discount only: not how large rewards are, nor how
-    noisy, nor how small the simulator's time steps.
+    Do not choose it by name: ``Platypus`` uses it for compiled models. It does not plan as
+    ``Platypus`` does with Python models, and ignores the model's policy. It needs to know the
+    discount only: not how large rewards are, nor how noisy, nor how small the simulator's time
+    steps.
 
     It explores in two ways. One is the paper's tree (rounds of Figure 3, growing), which gets a
     fixed share of the calls and has the paper's guarantee. The other changes stretches of
@@ -41,7 +43,7 @@ class CompiledPlatypus(Planner):
     RESET access, states are action sequences. With a horizon, states are the same if as many
     steps are left.
 
-    Reference: ``docs/default-planner.md``; the tree explorer is as PlaTyPOOS, Figure 3.
+    Reference: the tree explorer is as PlaTyPOOS, Figure 3.
 
     Deviations from Figure 3 in the tree explorer:
         - Rounds of growing h_max instead of one; samples that are there are not bought again.

@@ -17,7 +17,7 @@ from platypoos.compiled.platypus.state import BEFORE, NOBODY, Search
 from platypoos.compiled.platypus.tuning import DEEPER, GROWTH
 from platypoos.compiled.platypus.walking import follow
 from platypoos.ledger.requests import calls_made, is_due
-from platypoos.ledger.tree import ticket
+from platypoos.ledger.tickets import ticket
 from platypoos.search.counts import PLATYPOOS, evaluations
 
 ROUND_OVER, PIECE_OVER = -1, -2

@@ -19,7 +19,8 @@ from platypoos.compiled.platypus.knowledge import (
 )
 from platypoos.compiled.platypus.state import BEFORE, NOBODY, SEQUENCES, TREE, Search
 from platypoos.ledger.requests import calls_made, is_late, play_whole
-from platypoos.ledger.tree import TERMINAL, ticket
+from platypoos.ledger.tickets import ticket
+from platypoos.ledger.tree import TERMINAL
 
 
 @part

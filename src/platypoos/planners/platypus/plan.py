@@ -62,8 +62,8 @@ class Search:
         self.random = random.Random(graph.random.getrandbits(64))
         self.calls = 0
         """Steps that were learned from, in all plans…"""
-        self.began = 0
-        """…before this one."""
+        self.began = self.known_before = 0
+        """…before this one; and the edges that were known then."""
         self.time = 0
         """Steps from the beginning of the episode to the root."""
         self.level = Level(1)
@@ -85,11 +85,15 @@ class Search:
         """Asked after each stage: whether to end the plan before its budget is spent."""
         self.wins, self.spent = {"tree": 1, "sequences": 1}, {"tree": 0, "sequences": 0}
         """New best sequences that each explorer has found, and calls that it has cost."""
+        self.usual_return = 0.0
+        """Of random walks from the root."""
         self.finder = ""
         """Whose sequences are being walked."""
+        self.challenge_credit, self.challenged_at = 0.0, 0
+        """The same for challengers."""
         self.credit, self.paid_at = 0.0, 0
         """Calls that the tree explorers have earned and not spent; and when they were last paid."""
-        self.greed = rules.greedy_share / 3.0
+        self.greed = rules.greedy_share
         """Share of a level's calls for the greedy sequence; less if it does not lead."""
         self.on_round: Callable[..., None] | None = None
         self.width = self.stage = 1
@@ -163,6 +167,7 @@ class Search:
         """Yield batches of requests until the budget is spent; be sent the walks of each."""
         rules, graph = self.rules, self.graph
         self.began, end = self.calls, self.calls + budget
+        self.known_before = graph.known
         actions = len(graph.options(graph.root))
         level = self.level = Level(self.length_for(budget))
         length = level.length
@@ -171,20 +176,20 @@ class Search:
         self.stage = max(2 * actions, budget // rules.stages, self.width * length // 2)
         self.wide.restart()
         self.careful.restart()
-        self.proposed, self.fresh, self.paid_at = [], None, self.calls
+        self.proposed, self.fresh = [], None
+        self.paid_at = self.challenged_at = self.calls
         if self.rest:
             yield from walk(self, [self.rest])
         if self.rule is not None:
             yield from walk(self, [[]])
-        seeds = list(graph.options(graph.root))
-        self.random.shuffle(seeds)
         most = self.began + (budget if length == 1 else rules.seed_share * budget)
-        while seeds and (level.leader is None or self.calls < most):
-            width = max(1, min(int((most - self.calls) / length), actions))
-            if self.rest:
-                width = min(width, self.width)
-            yield from walk(self, [[action] for action in seeds[:width]])
-            seeds = seeds[width:]
+        if level.leader is None or level.leader.ends or self.rule is not None:
+            seeds = list(graph.options(graph.root))
+            self.random.shuffle(seeds)
+            while seeds and (level.leader is None or self.calls < most):
+                width = max(1, min(int((most - self.calls) / length), actions))
+                yield from walk(self, [[action] for action in seeds[:width]])
+                seeds = seeds[width:]
         if self.rest and not graph.open_loop and not graph.noisy:
             yield from be_greedy(self, self.calls + self.greed * budget)
         while self.calls < end:
@@ -209,7 +214,9 @@ class Search:
         elif graph.open_loop:  # every step of a sequence is paid again each time
             most = min(budget // 4, math.isqrt(budget // actions))
         else:
-            most = min(budget // 4, max(rules.shortest, rules.seed_share * budget / actions))
+            most = budget // 4
+            if not self.rest or rules.short:
+                most = min(most, max(rules.shortest, rules.seed_share * budget / actions))
         if graph.horizon is not None:
             most = min(most, graph.horizon - self.time)
         return max(1, int(min(max(LEAST_STEPS, far), most)))
@@ -227,12 +234,17 @@ class Search:
         stage_end = min(end, start + stage)
         if rules.tree_share > 0.0:
             yield from self.explore_tree(end - self.began)
-        if rules.challengers:
-            challenge(self)
+        before = self.calls
+        self.challenge_credit += rules.challenge_share * max(stage, before - self.challenged_at)
+        self.challenged_at = before
+        try:
+            yield from challenge(self, self.challenge_credit)
+        finally:
+            self.challenge_credit = min(0.0, self.challenge_credit - (self.calls - before))
         propose_policies(self)
         yield from explore_sequences(self, 0)
         before, self.finder = self.calls, "sequences"
-        yield from explore_sequences(self, stage_end)
+        yield from explore_sequences(self, max(stage_end, self.calls + stage / 2))
         self.finder = ""
         self.spent["sequences"] += self.calls - before
         if self.level.leader is None:
@@ -243,6 +255,8 @@ class Search:
             yield from hear_jury(self, min(end, self.calls + calls))
         else:
             stuck = graph.known == known  # nothing new anywhere: look for noise with all calls
+            if stuck and graph.surveyed != known:
+                graph.survey(stage)  # is all known?
             calls = stage if stuck else max(1, int(rules.look_share * stage))
             heard = [self.level.leader]
             if graph.open_loop:  # chance may have ended a walk whose action usually goes on
@@ -295,8 +309,9 @@ class Search:
     def recommend(self) -> Candidate | None:
         """The best candidate by now; None if no sequence was walked to its end."""
         graph = self.graph
-        if graph.known >= graph.survey_at or graph.known <= self.calls - self.began:
-            graph.survey(self.stage)
+        new = graph.known - self.known_before
+        if graph.known >= graph.survey_at or 2 * new < self.calls - self.began:
+            graph.survey(self.stage)  # where little is new, all may be known
         else:
             graph.settle(2 * self.stage)
         exact = graph.closed and not graph.noisy

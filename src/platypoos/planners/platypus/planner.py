@@ -4,18 +4,20 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import dataclass, field
-from typing import Any, ClassVar
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, ClassVar
 
-from platypoos.compiled.platypus.planner import CompiledPlatypus
 from platypoos.errors import InvalidArgument, ModelError
-from platypoos.models.compiled import CompiledModel
+from platypoos.models.base import is_compiled
 from platypoos.plan import Plan
-from platypoos.planners.platypoos import PlaTyPOOS
 from platypoos.planners.platypus.decision import describe, spanning_tree
 from platypoos.planners.platypus.memory import Memory
 from platypoos.planners.platypus.rules import Rules
 from platypoos.planners.platypus.session import Session
-from platypoos.search.base import Planner, Task
+from platypoos.search.base import PAPER, Planner, Task
+
+if TYPE_CHECKING:
+    from platypoos.compiled.platypus.planner import CompiledPlatypus
 
 
 @dataclass(frozen=True)
@@ -65,7 +67,7 @@ class Platypus(Planner):
 
     name: ClassVar[str] = "platypus"
     uses: ClassVar[tuple[str, ...]] = ("value", "policy")
-    citation: ClassVar[str] = PlaTyPOOS.citation
+    citation: ClassVar[str] = PAPER
     anytime: ClassVar[bool] = True
 
     memory: int = 256_000_000
@@ -85,11 +87,13 @@ class Platypus(Planner):
 
     def compiled(self) -> CompiledPlatypus:
         """The machine-code version, for compiled models."""
+        from platypoos.compiled.platypus.planner import CompiledPlatypus
+
         return CompiledPlatypus(self.discount, self.memory, self.stop_when_sure)
 
     def _plan(self, task: Task) -> Plan:
         memory = task.memory
-        if isinstance(task.model, CompiledModel):
+        if is_compiled(task.model):
             kernels = self.compiled()
             memory = None if memory is None else memory.compiled
             return kernels._plan(task._replace(memory=memory))  # noqa: SLF001  the same planner
@@ -136,14 +140,20 @@ class Remembered:
     """The memory of an episode: of the plain planner, or of the one for compiled models."""
 
     def __init__(self, planner: Platypus) -> None:
+        self._planner = planner
         self.plain = Memory(planner.memory)
-        self.compiled = planner.compiled().remember()
+
+    @cached_property
+    def compiled(self) -> Any:
+        """That of the one for compiled models; made when there is such a model."""
+        return self._planner.compiled().remember()
 
     def observe(self, action: int, reward: float) -> None:
         """Take note of what was done, and whether its reward was a surprise."""
         self.plain.observe(action, reward)
-        if self.compiled is not None and self.compiled.ongoing is not None:
-            self.compiled.observe(action, reward)
+        made = vars(self).get("compiled")
+        if made is not None and made.ongoing is not None:
+            made.observe(action, reward)
 
 
 def _warn_if_slow(session: Session, task: Task) -> None:

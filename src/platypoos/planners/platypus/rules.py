@@ -32,6 +32,8 @@ class Rules:
     """The sequence explorer rests after so many walks in a row that brought nothing new."""
     challengers: int = 3
     """First actions that are tried with the best known tails in each stage; 0 for none."""
+    challenge_share: float = 0.15
+    """Share of the calls that challengers may take."""
     policies: int = 3
     """First actions after which the best known policy is tried in each stage; 0 for none."""
     sequences: bool = True
@@ -51,3 +53,5 @@ class Rules:
     whose variations do best on average is taken."""
     shortest: int = 4
     """Steps of a sequence, at least, if the budget has four times as many calls."""
+    short: bool = False
+    early: float = 2.0

@@ -7,7 +7,7 @@ from collections.abc import Generator, Sequence
 from operator import mul
 from typing import TYPE_CHECKING, Any
 
-from platypoos.graph import Path, State
+from platypoos.graph import Edge, Path, State
 
 if TYPE_CHECKING:
     from platypoos.planners.platypus.plan import Search
@@ -77,8 +77,7 @@ def weigh(search: Search, candidate: Candidate) -> None:
         else:
             follows = graph.rate * after.span
     candidate.value = value + search.power[len(path)] * follows
-    first = path[0]
-    candidate.rank = (candidate.value, first.average if first.walks else -math.inf, outlook)
+    candidate.rank = (candidate.value, steadiness(search, path[0]), outlook)
 
 
 def consider(search: Search, actions: list[int], path: Path, *, is_rule: bool = False) -> None:
@@ -113,19 +112,32 @@ def consider(search: Search, actions: list[int], path: Path, *, is_rule: bool = 
 
 def note_return(search: Search, path: Path) -> None:
     """Average the returns of random walks: how steady an action is, whatever follows."""
-    graph = search.graph
     last, gamma = path[-1], search.graph.discount
-    total = last.rest if last.after is None else graph.rate * last.after.span
+    if last.after is None:
+        total, going_on = last.rest, 0.0
+    else:
+        total, going_on = 0.0, last.after.span
     for edge in reversed(path):
-        total = edge.mean + gamma * total
+        total, going_on = edge.mean + gamma * total, gamma * going_on
         edge.walks += 1
         edge.average += (total - edge.average) / edge.walks
+        edge.going_on += (going_on - edge.going_on) / edge.walks
+
+
+def steadiness(search: Search, edge: Edge) -> float:
+    """What a random walk brings on average that begins with an edge."""
+    if not edge.walks:
+        return search.usual_return
+    return edge.average + edge.going_on * search.graph.rate
 
 
 def weigh_again(search: Search) -> None:
     """Values have changed: who leads now?"""
     search.graph.take_moments()
     level = search.level
+    walked = [edge for edge in search.graph.root.edges.values() if edge.walks]
+    if walked:
+        search.usual_return = sum(steadiness(search, edge) for edge in walked) / len(walked)
     for candidate in level.best.values():
         weigh(search, candidate)
     if level.best:
@@ -160,8 +172,9 @@ def walk(search: Search, sequences: list[list[int]], *, by_chance: bool = False)
             state, action = follow(search, walker, length)
             t = len(walker.path)
             if state is None or t == length:
-                taken = [edge.action for edge in walker.path]
-                planned = taken + walker.actions[t:] + walker.beyond
+                planned = walker.actions + walker.beyond
+                if search.rule is not None or graph.legal_actions is not None:
+                    planned = [edge.action for edge in walker.path] + planned[t:]
                 if by_chance:
                     note_return(search, walker.path)
                 consider(search, planned, walker.path, is_rule=walker.is_rule)
@@ -192,37 +205,40 @@ def follow(search: Search, walker: Walker, length: int) -> tuple[State | None, i
     """Go along known steps; returns the state where something is unknown, and the action there."""
     path, actions = walker.path, walker.actions
     state = path[-1].after if path else search.graph.root
-    t, action = len(path), -1
-    while state is not None and t < length:
-        if t < len(actions):
-            action = actions[t]
-        elif search.graph.open_loop:
-            break  # nobody knows what the rule will do
-        else:
-            action = search.advice(state)
+    for action in actions[len(path) :]:
+        if state is None:
+            return None, -1
         edge = state.edges.get(action)
         if edge is None:
-            options = search.graph.options(state)
-            if action in options:
-                break
-            # Not allowed here: the best that is known, or any that is.
-            action = options[0] if state.choice is None else state.choice.action
-            if t < len(actions):
-                actions[t] = action
-            edge = state.edges.get(action)
+            edge = None if action in search.graph.options(state) else instead(search, state)
             if edge is None:
-                break
+                return state, action
         path.append(edge)
         state = edge.after
-        t += 1
-    return state, action
+    while state is not None and len(path) < length:  # the rule
+        if search.graph.open_loop:
+            return state, -1  # nobody knows what it will do
+        action = search.advice(state)
+        edge = state.edges.get(action)
+        if edge is None:
+            return state, action
+        path.append(edge)
+        state = edge.after
+    return state, -1
+
+
+def instead(search: Search, state: State) -> Edge | None:
+    """In place of an action that is not allowed: the best that is known, or any that is."""
+    if state.choice is not None:
+        return state.choice
+    return next(iter(state.edges.values()), None)
 
 
 def change(search: Search, candidate: Candidate) -> list[int]:
     """Set a random stretch of 1, 2, 4, … steps of a sequence to one other action."""
     draw, known, actions = search.random.random, len(candidate.path), candidate.actions
     length = search.level.length
-    start = int(draw() * known)
+    start = int(draw() ** search.rules.early * known)
     if known < length and draw() < 0.5:  # shortly before the episode's end
         start = max(0, known - 1 - int(draw() * (1 + 2 ** int(4 * draw()))))
     stretch = 2 ** int(draw() * length.bit_length())
@@ -245,9 +261,9 @@ def explore_sequences(search: Search, end: float) -> Asking:
         search.proposed = []
         randomly: list[list[int]] = []
         if search.calls < end and search.rules.sequences and level.leader is not None:
-            equals = search.equals()
+            equals = undecided(search)
             for _ in range(search.width):
-                if len(equals) > 1 and search.random.random() < search.rules.steady_share:
+                if equals and search.random.random() < search.rules.steady_share:
                     least = min(equals, key=lambda c: (c.path[0].walks, search.random.random()))
                     randomly.append([least.first, *search.random_sequence()])
                 elif idle and search.random.random() < 0.5:
@@ -262,6 +278,18 @@ def explore_sequences(search: Search, end: float) -> Asking:
         idle = idle + walks if search.graph.known == known else 0
 
 
+def undecided(search: Search) -> list[Candidate]:
+    """Equal first actions that random walks can tell apart, as far as is known."""
+    equals = search.equals()
+    if len(equals) < 2:
+        return []
+    firsts = [candidate.path[0] for candidate in equals]
+    returns = {steadiness(search, edge) for edge in firsts}
+    if len(returns) == 1 and all(edge.walks > 1 for edge in firsts):
+        return []  # a random walk brings the same after each
+    return equals
+
+
 def be_greedy(search: Search, end: float) -> Asking:
     """Walk the sequence that takes, at each step, the action that brings most at once."""
     graph, length = search.graph, search.level.length
@@ -272,28 +300,37 @@ def be_greedy(search: Search, end: float) -> Asking:
         if search.calls + len(missing) > end:
             break
         yield from search.ask([search.request(state, [action], 1) for action in missing])
-        if not state.edges:
-            break
+        rewards = {edge.mean for edge in state.edges.values()}
+        if not rewards or (len(rewards) == 1 and not actions):
+            break  # all bring the same at once: there is nothing to be greedy for
         edge = max(state.edges.values(), key=lambda e: (e.mean, e.after.ticket if e.after else 0.0))
         actions.append(edge.action)
         state = edge.after
+    won = False
     if actions:
         yield from walk(search, [actions])
         leader = search.level.leader
         won = leader is not None and leader.actions[: len(actions)] == actions
-        search.greed = search.rules.greedy_share if won else max(0.03, search.greed / 2.0)
+    search.greed = search.rules.greedy_share if won else max(0.03, search.greed / 2.0)
 
 
-def challenge(search: Search) -> None:
-    """Propose other first actions, followed by what the leader does (and by the rule)."""
-    level = search.level
+def challenge(search: Search, credit: float) -> Asking:
+    """Try other first actions, followed by what the leader does (and by the rule).
+
+    So the values of first actions are those of the actions and not of neglect. No more is tried
+    when the calls that it has cost exceed ``credit``.
+    """
+    level, began = search.level, search.calls
     leader = level.leader
     if leader is None:
         return
     others = [c.first for c in level.ranked() if c is not leader]
     others += [a for a in search.graph.options(search.graph.root) if a not in level.best]
     for action in others[: search.rules.challengers]:
-        search.proposed.append([action, *leader.actions[1:]])
-        search.proposed.append([action, *leader.actions[:-1]])
+        tails = [leader.actions[1:], leader.actions[:-1]]
         if search.rule is not None:
-            search.proposed.append([action])
+            tails.append([])
+        for tail in tails:
+            if search.calls - began >= credit:
+                return
+            yield from walk(search, [[action, *tail]])

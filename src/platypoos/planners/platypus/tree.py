@@ -11,6 +11,8 @@ from platypoos.graph import Edge, State
 if TYPE_CHECKING:
     from platypoos.planners.platypus.plan import Search
 
+LARGEST = 1 << 30
+"""Of h_max."""
 DEEPEST = 4
 """The deepest layer, as a multiple of the length of the longest sequences."""
 
@@ -98,7 +100,7 @@ class Explorer:
             yield from self.run_round(h_max)
             learned = self.spent > spent
             factor = search.rules.growth if learned else 2.0
-            self.h_max = max(h_max + 1, int(factor * h_max))
+            self.h_max = min(LARGEST, max(h_max + 1, int(factor * h_max)))
             if (
                 not learned
                 and known == search.graph.known

@@ -1,0 +1,133 @@
+"""What is imported when: Numba and other large packages only by those who use them."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+
+import platypoos as pp
+from platypoos import planners, problems
+
+MODEL = """
+def step(state, action, rng):
+    return (state + action) % 5, float(state == 4) + 0.1 * rng.random(), False
+model = pp.FunctionModel(step, actions=2, initial_state=0)
+"""
+LARGE = ["numba", "gymnasium", "matplotlib", "scipy", "pyarrow", "tqdm", "plotly", "distributed"]
+"""Packages that take long to import."""
+
+
+def run(code: str) -> str:
+    """What a new process prints."""
+    command = [sys.executable, "-c", f"import sys\nimport platypoos as pp\n{code}"]
+    return subprocess.run(command, check=True, capture_output=True, text=True).stdout.strip()
+
+
+def imported(code: str) -> list[str]:
+    """Which of the large packages a new process has imported after some code."""
+    return run(f"{code}\nprint(*(name for name in {LARGE} if name in sys.modules))").split()
+
+
+def test_the_library_alone_imports_nothing_large():
+    assert imported("") == []
+
+
+PLAIN = {
+    "plan": "pp.plan(model, budget=100)",
+    "deadline": "pp.plan(model, deadline=0.05)",
+    "horizon": "pp.plan(model, budget=100, discount=1.0, horizon=5)",
+    "reset": "pp.plan(model, budget=100, access='reset')",
+    "planner": "pp.plan(model, budget=100, planner=pp.Platypus(0.9))",
+    "control": "pp.control(model, budget=100, steps=3)",
+    "control with a deadline": "pp.control(model, deadline=0.02, steps=3)",
+    "agent": "agent = pp.Agent(model, budget=100); agent.act(); agent.observe(0.0, 1); agent.act()",
+    "agent with a deadline": "agent = pp.Agent(model, deadline=0.02); agent.warm_up(); agent.act()",
+    "text": "plan = pp.plan(model, budget=100); str(plan); repr(plan); plan._repr_html_()",
+    "explanation": "plan = pp.plan(model, budget=100); str(plan.explain()); plan.searched",
+    "saved": "plan = pp.plan(model, budget=100); plan.tree; plan.actions; plan.gap_interval",
+    "checked": "pp.check_model(model)",
+    "chain": "pp.plan(pp.problems.SwitchChain(), budget=100)",
+    "table": "pp.plan(pp.problems.Garnet(10, 3, seed=0, noise=1.0), budget=100)",
+    "motion": "pp.plan(pp.problems.Pendulum(), budget=100)",
+    "puzzle": "pp.plan(pp.problems.SlidingTiles(), budget=100)",
+    "jobs": "pp.plan(pp.problems.JobShop([[(0, 3), (1, 2)], [(1, 2), (0, 4)]]), budget=100)",
+    "regret": "p = pp.problems.SwitchChain(); pp.simple_regret(p, pp.plan(p, budget=100))",
+    "array": "pp.plan(pp.problems.SwitchChain().array(), budget=100)",
+    "mistake": "try: pp.plan(model)\nexcept pp.InvalidArgument: pass",
+}
+
+
+@pytest.mark.parametrize("code", PLAIN.values(), ids=PLAIN)
+def test_the_default_planner_needs_nothing_large(code):
+    assert imported(MODEL + code) == []
+
+
+def test_an_environment_needs_its_own_packages_only():
+    pytest.importorskip("gymnasium")
+    code = "pp.plan(pp.GymnasiumModel('CartPole-v1', seed=0), budget=100)"
+    assert imported(code) == ["gymnasium"]
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "pp.plan(pp.problems.SwitchChain().compiled(), budget=100, seed=0)",
+        "pp.plan(pp.problems.SwitchChain(), planner=pp.PlaTyPOOS(0.95), budget=100, seed=0)",
+    ],
+)
+def test_who_needs_machine_code_imports_it(code):
+    assert "numba" in imported(code)
+
+
+def test_a_plain_plan_leaves_the_collector_alone():
+    code = "pp.Agent(model, deadline=0.02).warm_up(); import gc; print(gc.get_freeze_count())"
+    assert run(MODEL + code) == "0"
+
+
+@pytest.mark.parametrize("module", [pp, planners, problems, pp.theory])
+def test_all_public_names_are_there(module):
+    for name in module.__all__:
+        assert getattr(module, name) is not None
+        assert name in dir(module)
+
+
+@pytest.mark.parametrize("name", pp.__all__)
+def test_a_public_name_is_not_a_module_of_that_name(name):
+    modules = {"planners", "problems", "schedules", "theory"}
+    assert (type(getattr(pp, name)).__name__ == "module") == (name in modules)
+
+
+@pytest.mark.parametrize("module", ["platypoos", "platypoos.planners", "platypoos.problems"])
+def test_names_can_be_imported_one_by_one(module):
+    code = f"""
+names = __import__({module!r}, fromlist=["__all__"]).__all__
+for name in reversed(names):
+    exec(f"from {module} import {{name}}")
+from platypoos import *
+import platypoos.plan
+assert callable(plan) and plan is pp.plan
+"""
+    run(code)
+
+
+def test_an_unknown_name_is_an_attribute_error():
+    with pytest.raises(AttributeError, match="module 'platypoos' has no attribute 'plam'"):
+        _ = pp.plam
+    with pytest.raises(ImportError, match="cannot import name 'Platypusses'"):
+        from platypoos.planners import Platypusses  # noqa: F401
+
+
+def test_requests_have_the_same_numbers_whatever_is_imported_first():
+    # Cached machine code knows them by their numbers.
+    code = """
+import {0}
+import platypoos.compiled.platypus.planner, platypoos.planners.platypoos
+from platypoos.compile.engine import Request
+print(*(r.loop.py_func.__name__ for r in Request.all), len(Request.all) <= Request.MOST)
+"""
+    first = ["compiled.platypus.extending", "planners.platypoos", "ledger.compiled", "planners.uct"]
+    found = {run(code.format(f"platypoos.{module}")) for module in first}
+    assert len(found) == 1
+    assert found.pop().endswith("True")
