@@ -22,7 +22,9 @@ def test_the_smallest_budget_takes_the_best_reward(make, access):
     problem = pp.problems.Tabular([[0] * 5], [[1.0, 3.0, 2.0, 5.0, 4.0]])
     plan = make(0.9).plan(problem, budget=5, seed=0, access=access)
     assert (plan.action, plan.calls) == (3, 5)
-    assert plan.depth == 1 or "platypus" in plan.origin.planner.name  # it goes on in the states it knows
+    assert (
+        plan.depth == 1 or "platypus" in plan.origin.planner.name
+    )  # it goes on in the states it knows
 
 
 @every_planner

@@ -187,7 +187,9 @@ def test_a_changed_model_without_noise_is_noticed_by_one_call():
         calls, price = 0, 1.0 if t < 3 else 2.0
         plan = planner.answer(model, 3, Asked(100), seed=0, memory=memory)
         assert calls == plan.calls == 100
-        assert len(memory.plain.dropped) == (t >= 3)  # in the plan after the first new price was paid
+        assert len(memory.plain.dropped) == (
+            t >= 3
+        )  # in the plan after the first new price was paid
         memory.observe(0, 1.0 if t < 2 else 2.0)
 
 
@@ -333,8 +335,8 @@ def test_a_turn_that_ends_a_plan_is_paid_for():
     for _ in range(6):
         plan = planner.answer(model, state, Asked(100), seed=0, memory=memory)
         search = memory.plain.session.search
-        assert search.credit < 1.0
+        assert search.credit < search.stage / 2  # what it earned in the last stage, at most
         memory.observe(plan.action, -abs(plan.action - 40.0))
         state = 64 * state + plan.action + 1
-    assert search.spent["tree"] > 60
+    assert 60 < search.spent["tree"] <= 0.75 * search.calls + 64
     assert search.spent["sequences"] > 100

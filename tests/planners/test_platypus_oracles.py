@@ -170,4 +170,3 @@ def test_the_value_of_states_counts_after_a_sequence():
         for seed in range(5):
             plan = platypus(0.95).plan(model, budget=60, seed=seed)
             assert plan.action == (sign > 0), f"{sign=} {seed=}"
-

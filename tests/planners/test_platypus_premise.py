@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import math
 from functools import cache, partial
+from itertools import pairwise
 
 import numpy as np
 import pytest
 from random_trees import RandomTree
 from test_platypus import thought_for
 
-import platypoos as pp
 from platypoos.planners.platypus import session as sessions
 from platypoos.planners.platypus.rules import Rules
 from platypoos.planners.platypus.tree import DEEPEST
@@ -136,7 +136,7 @@ def test_rounds_open_what_the_published_rule_opens(rules, monkeypatch):
         largest = max(largest, *(done.h_max for done in found))
         sizes = [done.h_max for done in found]
         assert sizes == sorted(set(sizes)), f"{seed=}"
-        assert all(b >= 1.25 * a - 1 for a, b in zip(sizes, sizes[1:], strict=False))
+        assert all(b >= 1.25 * a - 1 for a, b in pairwise(sizes))
     assert rounds > 3 * SEEDS
     assert deep > SEEDS
     assert largest > 12
@@ -159,7 +159,9 @@ def test_rounds_with_noise_have_the_samples_that_the_figure_asks_for(monkeypatch
             p_max = math.floor(math.log2(done.h_max))
             for h in range(1, 1 + max(map(len, done.opened))):
                 layer = [s for s in done.opened if len(s) == h]
-                counts = [max(1, math.ceil(h * 2**p * discount ** (2 * h))) for p in range(p_max + 1)]
+                counts = [
+                    max(1, math.ceil(h * 2**p * discount ** (2 * h))) for p in range(p_max + 1)
+                ]
                 quota = [done.h_max // (h * c) for c in counts]
                 assert len(layer) <= sum(quota)
                 least = sorted(

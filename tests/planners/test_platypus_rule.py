@@ -21,7 +21,9 @@ def optimal_actions(problem, discount=GAMMA):
 
 
 def with_rule(problem, rule, **options):
-    return pp.FunctionModel(problem.step, problem.actions.n, problem.initial_state, policy=rule, **options)
+    return pp.FunctionModel(
+        problem.step, problem.actions.n, problem.initial_state, policy=rule, **options
+    )
 
 
 def as_weights(choices, actions):
@@ -56,7 +58,9 @@ def test_an_optimal_rule_is_followed(budget):
     for seed in range(40):
         problem = table(seed)
         choices = optimal_actions(problem)
-        plan = platypus(GAMMA).plan(with_rule(problem, choices.__getitem__), budget=budget, seed=seed)
+        plan = platypus(GAMMA).plan(
+            with_rule(problem, choices.__getitem__), budget=budget, seed=seed
+        )
         values = q_values(problem, 0, GAMMA)
         assert plan.improvement is not None
         case = f"{seed=}"
@@ -194,7 +198,9 @@ def test_a_rule_that_raises(access):
         return 0
 
     model = pp.FunctionModel(lambda s, a, rng: ((s + 1) % 5, 1.0, False), 2, 0, policy=rule)
-    with pytest.raises(pp.ModelError, match=r"policy raised ZeroDivisionError.*at state 2") as caught:
+    with pytest.raises(
+        pp.ModelError, match=r"policy raised ZeroDivisionError.*at state 2"
+    ) as caught:
         platypus(GAMMA).plan(model, budget=50, seed=0, access=access)
     assert caught.value.state == 2
     assert isinstance(caught.value.__cause__, ZeroDivisionError)

@@ -56,7 +56,15 @@ def table_model(seed):
 
 def facts(plan):
     values = [None if np.isnan(v) else float(v) for v in plan.action_values]
-    return (plan.action, plan.actions, plan.value, plan.calls, values, plan.improvement, plan.enough)
+    return (
+        plan.action,
+        plan.actions,
+        plan.value,
+        plan.calls,
+        values,
+        plan.improvement,
+        plan.enough,
+    )
 
 
 @pytest.fixture(scope="module")
@@ -104,10 +112,10 @@ def test_the_global_random_generators_are_left_alone():
     import random
 
     random.seed(5)
-    np.random.seed(5)  # noqa: NPY002
-    before = random.getstate(), np.random.get_state()[1].tolist()  # noqa: NPY002
+    np.random.seed(5)
+    before = random.getstate(), np.random.get_state()[1].tolist()
     platypus().plan(pp.problems.SwitchChain(noise=1.0), budget=200, seed=0)
-    assert (random.getstate(), np.random.get_state()[1].tolist()) == before  # noqa: NPY002
+    assert (random.getstate(), np.random.get_state()[1].tolist()) == before
 
 
 @settings(max_examples=80, deadline=None, derandomize=True)

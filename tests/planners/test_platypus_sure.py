@@ -122,7 +122,7 @@ def test_it_stops_when_sure_only_of_the_right_action():
 
 
 def test_the_plain_planner_rarely_says_enough_of_a_wrong_action():
-    # Seeds 0 … 39 each: tables with noise, easy and hard. Both happen, and it is wrong at most once.
+    # Seeds 0 … 39 each: tables with noise, easy and hard. It is wrong at most once.
     said = wrong = 0
     for problem, discount, budget in [
         (pp.problems.Garnet(20, 3, seed=5, noise=1.0), 0.9, 3_000),

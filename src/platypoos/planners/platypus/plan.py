@@ -244,9 +244,11 @@ class Search:
         propose_policies(self)
         yield from explore_sequences(self, 0)
         before, self.finder = self.calls, "sequences"
-        yield from explore_sequences(self, max(stage_end, self.calls + stage / 2))
-        self.finder = ""
-        self.spent["sequences"] += self.calls - before
+        try:
+            yield from explore_sequences(self, max(stage_end, self.calls + stage / 2))
+        finally:  # also where the plan ends
+            self.finder = ""
+            self.spent["sequences"] += self.calls - before
         if self.level.leader is None:
             return
         self.note_leader()
