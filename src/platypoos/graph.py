@@ -16,7 +16,6 @@ from collections import deque
 from collections.abc import Callable, Hashable, Iterable
 from typing import Any
 
-from platypoos.checks import same
 from platypoos.errors import InvalidArgument, ModelError
 from platypoos.models.failures import brief, not_deterministic, worded
 
@@ -28,19 +27,6 @@ ROUGHLY = 1e-3
 """Changes of a value below this share of the spread of all values are not passed on."""
 BYTES_PER_STATE = 700
 """What a state and the edge that led there take, beside the stored state itself."""
-
-
-def alike(one: Any, other: Any) -> bool:
-    """Whether two stored states are equal, as far as one can tell."""
-    if one is other:
-        return True
-    try:
-        return bool(one == other)
-    except Exception:  # noqa: BLE001  arrays, say
-        try:
-            return same(one, other)
-        except Exception:  # noqa: BLE001  nobody can tell
-            return False
 
 
 class State:
@@ -155,10 +141,11 @@ class Graph:
         """The model's ``legal``, as numbers of actions, if it has one."""
         self.horizon: int | None = None
         """The time at which episodes are over. With it, a state's name has the time in it."""
+        self.is_same: Callable[[Any, Any], bool] | None = None
+        """With names of the model's own: whether two states of the same name are really the same.
+        A walk is learned from only as long as it is in the states that are stored."""
         self.check_again: Callable[[Edge, Any], None] | None = None
         """Sees whether an action that is tried again leads where it led before."""
-        self.has_own_key = False
-        """Whether the model says when states are the same: then they may differ all the same."""
         self.open_loop = False
         """By RESET: a state is a sequence of actions, and may end in one walk and not in others."""
         self.rate = 0.0
@@ -278,7 +265,12 @@ class Graph:
                 here.queued = True
                 queue.appendleft(here)  # the last ones first
             here = edge.after
-            if self.has_own_key and here is not None and not alike(here.stored, stored):
+            if (
+                self.is_same is not None
+                and here is not None
+                and here.stored is not stored
+                and not self.is_same(here.stored, stored)
+            ):
                 self.tail = 1
                 break  # the walk goes on from another state than the one that stands for it
         if len(path) > 1:  # does it pay to ask for many steps at once?

@@ -247,6 +247,26 @@ def test_keys():
     assert shared.action_values == pytest.approx(same.action_values(0, 0.9), rel=1e-9)
 
 
+def test_a_key_may_join_states_that_are_not_the_same():
+    # Each name has one stored state, and whatever is known of it was seen from there: no noise, no
+    # error, and a sample is what a step from that state brings.
+    def step(state, action, rng):
+        return state + (0.3 if action else -0.2), -abs(state - 3.0), abs(state) > 8
+
+    for seed in range(10):
+        model = pp.FunctionModel(step, 2, 0.0, key=round)
+        session = thought_for(model, 300, seed)
+        assert not session.graph.noisy
+        assert session.graph.count <= 18
+        for state in session.graph.reachable():
+            for action, edge in state.edges.items():
+                after, reward, ended = step(state.stored, action, None)
+                assert edge.mean + session.graph.origin == pytest.approx(reward, abs=1e-12)
+                assert (edge.after is None) == ended
+                assert ended or edge.after.name == round(after)
+        assert session.simulator.calls == 300
+
+
 def test_a_key_that_fails_says_what_to_do():
     def step(state, action, rng):
         return [state, action], 0.0, False

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from functools import cache, partial
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -135,7 +136,7 @@ def test_rounds_open_what_the_published_rule_opens(rules, monkeypatch):
         largest = max(largest, *(done.h_max for done in found))
         sizes = [done.h_max for done in found]
         assert sizes == sorted(set(sizes)), f"{seed=}"
-        assert all(b >= 1.25 * a - 1 for a, b in zip(sizes, sizes[1:], strict=False))
+        assert all(b >= 1.25 * a - 1 for a, b in pairwise(sizes))
     assert rounds > 3 * SEEDS
     assert deep > SEEDS
     assert largest > 12

@@ -119,3 +119,43 @@ def test_it_stops_when_sure_only_of_the_right_action():
         if plan.calls < 20_000:
             assert pp.simple_regret(problem, plan) < 1e-9, f"{seed=}"
     assert stopped > 10
+
+
+def test_the_plain_planner_rarely_says_enough_of_a_wrong_action():
+    # Seeds 0 … 39 each: tables with noise, easy and hard. It is wrong at most once.
+    said = wrong = 0
+    for problem, discount, budget in [
+        (pp.problems.Garnet(20, 3, seed=5, noise=1.0), 0.9, 3_000),
+        (pp.problems.Garnet(10, 3, seed=0, noise=0.1), 0.9, 4_000),
+        (pp.problems.SwitchChain(noise=50.0), 0.95, 1_000),
+    ]:
+        values = problem.action_values(problem.initial_state, discount)
+        for seed in range(40):
+            plan = platypus(discount).plan(problem, budget=budget, seed=seed)
+            said += plan.enough
+            wrong += plan.enough and values[plan.action] < values.max() - 1e-9
+    assert 10 < said < 120
+    assert wrong <= 1
+
+
+def test_the_plain_planner_stops_when_sure_only_of_the_right_action():
+    stopped = 0
+    planner = platypus(0.9, stop_when_sure=True)
+    for seed in range(20):
+        problem = pp.problems.Garnet(10, 3, seed=seed, noise=0.2)
+        plan = planner.plan(problem, budget=6_000, seed=seed)
+        assert plan.enough or plan.calls == 6_000
+        if plan.calls < 6_000:
+            stopped += 1
+            assert pp.simple_regret(problem, plan) < 1e-9, f"{seed=}"
+    assert stopped > 5
+
+
+def test_rare_rewards_are_not_enough_for_the_plain_planner():
+    # With 120 calls, most of the plans have seen a reward of 0 only.
+    planner = platypus(0.5, stop_when_sure=True)
+    for seed in range(10):
+        for budget in (120, 1_000):
+            plan = planner.plan(rare_rewards(seed), budget=budget, seed=seed)
+            assert not plan.enough, f"{seed=} {budget=}"
+            assert plan.calls == budget, f"{seed=} {budget=}"

@@ -40,8 +40,9 @@ def hear_jury(search: Search, end: float) -> Asking:
     hearings = max(1, (len(jury) - 1).bit_length())
     while search.calls < end and hearings > 0 and jury:
         calls = max(1, int(end - search.calls) // (hearings * len(jury)))
-        if len(jury) == 2:
-            search.fresh = Fresh(*jury)
+        steps = max(len(candidate.path) for candidate in jury)
+        if len(jury) == 2 and (search.fresh is None or calls >= steps):
+            search.fresh = Fresh(*jury)  # not for the last few calls of a plan
         yield from sample_again(search, [candidate.path for candidate in jury], calls)
         jury.sort(key=lambda candidate: candidate.rank, reverse=True)
         jury = jury[: max(2, (len(jury) + 1) // 2)]

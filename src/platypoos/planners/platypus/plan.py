@@ -246,8 +246,8 @@ class Search:
         yield from explore_sequences(self, 0)
         before, self.finder = self.calls, "sequences"
         try:
-            yield from explore_sequences(self, max(stage_end, before + stage / 2))
-        finally:
+            yield from explore_sequences(self, max(stage_end, self.calls + stage / 2))
+        finally:  # also where the plan ends
             self.finder = ""
             self.spent["sequences"] += self.calls - before
         if self.level.leader is None:

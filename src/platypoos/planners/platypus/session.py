@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable
 from typing import Any
 
+from platypoos.checks import same
 from platypoos.errors import ModelError
 from platypoos.graph import Edge, Graph, State
 from platypoos.models.advice import Advisor
@@ -40,9 +41,10 @@ class Session:
         seed = task.tie_seed()
         graph = Graph(discount, task.num_actions, key, seed)
         graph.open_loop = not restores
+        if restores and callable(getattr(task.model, "key", None)):
+            graph.is_same = _is_same
         graph.horizon = task.horizon
         graph.shrinks = rules.shrinkage
-        graph.has_own_key = key is not None and callable(getattr(task.model, "key", None))
         advisor = Advisor(task.model)
         if advisor.valued:
             graph.value_of_state = advisor.value
@@ -148,6 +150,14 @@ class Session:
                 self.search.learn(asked, walks)
             except ModelError:
                 return  # it is about the same model
+
+
+def _is_same(one: Any, other: Any) -> bool:
+    """Whether two states are the same, if they can be compared; else they are not."""
+    try:
+        return same(one, other)
+    except Exception:  # noqa: BLE001  whatever it is, they cannot be compared
+        return False
 
 
 class Clock:
