@@ -53,15 +53,15 @@ class Plan:
     Values are discounted sums of mean rewards along a sequence of actions; what comes after a
     sequence is counted at the reward floor (the smallest mean reward seen, or where episodes end
     the smallest average along a sequence, unless the planner was told another), and at 0 after a
-    terminal state. Those of Platypus are rewards plus γ times the values of states under the best
-    known policy; ``reward_floor`` is then what an unseen step is taken to bring. Planners that
-    average over walks (such as UCT) count nothing after their horizon.
+    terminal state. With Platypus all sequences have the same length, and ``reward_floor`` is what
+    going on brings on average at each later step; where nothing is unknown, values are exact.
+    Planners that average over walks (such as UCT) count nothing after their horizon.
     """
 
     action: Any
     """The action to take now: what the model's ``step`` takes."""
     value: float
-    """Estimated value of the recommended sequence; with Platypus, of its first action."""
+    """Estimated value of the recommended sequence."""
     calls: int
     """Calls of the model that were made, at most ``budget``."""
     budget: int | None

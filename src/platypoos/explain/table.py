@@ -78,6 +78,19 @@ def footer(plan: Plan) -> str:
     return text
 
 
+def beside_the_rule(plan: Plan) -> str:
+    """What the plan gains over the user's rule, in one line."""
+    gain = plan.improvement
+    if gain is None:
+        return ""
+    if gain.estimate == 0.0:
+        return "your rule does the same: nothing better was found"
+    text = f"better than your rule by {number(gain.estimate)}"
+    if gain.low != gain.high:
+        text += f" ({number(gain.low)} to {number(gain.high)} with 95 % confidence)"
+    return text
+
+
 def table(plan: Plan) -> str:
     """The plan as text."""
     lines = lines_of(plan)
@@ -90,7 +103,9 @@ def table(plan: Plan) -> str:
     steps = ["  " + row for row in _flush(head, rows)]
     if len(best.steps) > MOST_STEPS:
         steps.append(f"  … {len(best.steps) - MOST_STEPS} more")
-    parts = [decision(plan), "", *shown, "", "the recommended sequence:", *steps, "", footer(plan)]
+    rule = beside_the_rule(plan)
+    said = [decision(plan), rule] if rule else [decision(plan)]
+    parts = [*said, "", *shown, "", "the recommended sequence:", *steps, "", footer(plan)]
     return "\n".join(parts)
 
 
@@ -107,7 +122,9 @@ def notebook(plan: Plan) -> str:
     """The plan as HTML."""
     lines = lines_of(plan)
     best = lines[plan.action_index]
-    parts = [f"<p><b>{escape(decision(plan))}</b></p>", html_table(*values_table(plan, lines), 0)]
+    rule = beside_the_rule(plan)
+    said = decision(plan) + (f"; {rule}" if rule else "")
+    parts = [f"<p><b>{escape(said)}</b></p>", html_table(*values_table(plan, lines), 0)]
     if plan.num_actions > MOST_ACTIONS:
         parts.append(f"<p>… {plan.num_actions - MOST_ACTIONS} other actions</p>")
     parts.append("<p>the recommended sequence:</p>")

@@ -27,8 +27,8 @@ def describe(search: Search) -> dict[str, Any]:
     shown = sequences_to_show(search, chosen)
     tree, end, edges = tree_of(shown, chosen, graph.origin)
     values = np.full(graph.num_actions, np.nan)
-    for action, edge in graph.root.edges.items():
-        values[action] = graph.edge_value(edge) + graph.origin * graph.root.span
+    for candidate in shown:
+        values[candidate.first] = candidate.value + graph.origin * graph.root.span
     states: dict[int, Any] = {}
     if not graph.open_loop:
         states = {ROOT: graph.root.stored}
