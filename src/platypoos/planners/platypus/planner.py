@@ -30,7 +30,7 @@ class Platypus(Planner):
     What it knows is a graph of states; sequences that meet in a state share what is known of it.
     Candidates are whole sequences of actions. They come from what is left of the last decision,
     from the user's rule after each first action (``model.policy``), from the paper's tree (rounds
-    of Figure 3, which get a fixed share of the calls), from changed stretches of the best
+    of Figure 3, which get a quarter of the calls or more), from changed stretches of the best
     sequence, from the best policy in the known graph, and from challengers: other first actions
     followed by the best known tails. With noise, a jury compares the best sequence of each
     first action on fresh samples. With ``control``, what is known is kept from step to step. It is
