@@ -136,7 +136,7 @@ Dispatcher.compile = compile
 
 chain = pp.problems.SwitchChain(noise=10.0)
 model = chain.compiled() if sys.argv[1] == "compiled" else chain
-agent = pp.Agent(model, planner=pp.planners.CompiledPlatypus(0.95), deadline=0.02, seed=0)
+agent = pp.Agent(model, discount=0.95, deadline=0.02, seed=0)
 latest = 0.0
 for _ in range(40):
     start = time.perf_counter()

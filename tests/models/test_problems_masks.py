@@ -360,7 +360,8 @@ def test_an_episode_without_a_discount(form):
 
 @pytest.mark.parametrize("problem", [pp.problems.TravellingSalesman(20), MASKED[4]], ids=name)
 def test_the_three_forms_are_played_alike(problem):
-    played = [pp.control(form(problem), budget=150, steps=40, discount=0.99, seed=0).actions
+    planner = pp.planners.CompiledPlatypus(0.99)
+    played = [pp.control(form(problem), planner, budget=150, steps=40, seed=0).actions
               for form in FORMS.values()]  # fmt: skip
     assert played[0] == played[1] == played[2]
 
@@ -378,7 +379,8 @@ def test_actions_without_a_sample_are_never_kept(monkeypatch):
 
     monkeypatch.setattr(simulator, "keep", keep)
     shop = pp.problems.JobShop()
-    played = [pp.control(form(shop), budget=600, steps=36, discount=0.99, seed=0).actions
+    planner = pp.planners.CompiledPlatypus(0.99)
+    played = [pp.control(form(shop), planner, budget=600, steps=36, seed=0).actions
               for form in (FORMS["python"], FORMS["compiled"])]  # fmt: skip
     assert max(kept) > 100
     assert max(unseen) == 0

@@ -26,7 +26,7 @@ def noisy(state, action, rng):
 
 
 def model(function=noisy, **more):
-    return pp.FunctionModel(function, num_actions=3, initial_state=1, **more)
+    return pp.FunctionModel(function, actions=3, initial_state=1, **more)
 
 
 def simulator(function=noisy, budget=10_000, seed=3, said=None, **more):

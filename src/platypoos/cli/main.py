@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import dataclasses
 import json
 import math
 import os
@@ -184,7 +185,7 @@ def _planners(args: argparse.Namespace) -> None:
         for name, kind in available().items()
     ]
     if args.json:
-        print(json.dumps(table))
+        print(json.dumps(table, default=dataclasses.asdict))
         return
     for row in table:
         print(f"{row['planner']}: {row['summary']}")

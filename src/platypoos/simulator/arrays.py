@@ -119,7 +119,8 @@ class ArrayPlayer:
     def _checked(self, state: Any) -> Any:
         """A state of the model's kind."""
         example = self._example
-        if getattr(state, "dtype", None) == example.dtype and state.shape == example.shape:
+        plain = isinstance(state, np.ndarray | np.generic)
+        if plain and state.dtype == example.dtype and state.shape == example.shape:
             return state
         return check_state(state, example)
 

@@ -56,6 +56,8 @@ class AskLegal:
         """The legal actions in a state."""
         try:
             said = self._function(state)
+        except ModelError:
+            raise  # it says what is wrong
         except Exception as error:
             raise _raised("legal", error, state) from error
         actions = self._actions
@@ -96,6 +98,8 @@ class AskRule:
         """What the rule does in a state."""
         try:
             said = self._function(state)
+        except ModelError:
+            raise  # it says what is wrong
         except Exception as error:
             raise _raised("policy", error, state) from error
         actions = self._actions

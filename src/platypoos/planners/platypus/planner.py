@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from platypoos.errors import InvalidArgument, ModelError
 from platypoos.models.base import is_compiled
+from platypoos.models.failures import located
 from platypoos.plan import Plan
 from platypoos.planners.platypus.decision import describe, spanning_tree
 from platypoos.planners.platypus.memory import Memory
@@ -113,6 +114,7 @@ class Platypus(Planner):
                 error.plan = self._made(session, task, asked)  # type: ignore[attr-defined]
                 raise
         except ModelError as error:
+            located(error)
             error.calls = session.simulator.calls + asked
             error.tree = spanning_tree(session.graph, session.graph.root)
             raise
@@ -126,6 +128,7 @@ class Platypus(Planner):
         try:
             return memory.ask_again(task)
         except ModelError as error:
+            located(error)
             if known is not None:
                 error.tree = spanning_tree(known.graph, known.graph.root)
             raise
