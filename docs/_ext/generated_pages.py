@@ -8,6 +8,7 @@ import re
 from pathlib import Path
 from typing import Any
 
+import platypoos
 import platypoos as pp
 from platypoos.cli.main import _parser
 from platypoos.planners import Planner, available
@@ -48,6 +49,7 @@ def page(name: str, kind: type[Planner], scores: dict[str, tuple[float, int, int
     if kind.citation != "none":
         rows.append(("Reference", kind.citation))
     table = "\n".join(f"| {left} | {right} |" for left, right in rows)
+    place = "platypoos" if kind.__name__ in platypoos.__all__ else "platypoos.planners"
     return f"""# {kind.__name__}
 
 | | |
@@ -56,7 +58,7 @@ def page(name: str, kind: type[Planner], scores: dict[str, tuple[float, int, int
 
 ```{{eval-rst}}
 .. currentmodule:: platypoos
-.. autoclass:: platypoos.{kind.__name__}
+.. autoclass:: {place}.{kind.__name__}
 ```
 """
 
