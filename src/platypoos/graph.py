@@ -85,7 +85,6 @@ class Edge:
         "average",
         "going_on",
         "mean",
-        "others",
         "rest",
         "samples",
         "start",
@@ -96,8 +95,6 @@ class Edge:
         self.start, self.action = start, action
         self.after = after
         """The state it leads to; None if the episode ends."""
-        self.others: dict[State | None, int] | None = None
-        """With random dynamics: how often it led to which state. None if always to ``after``."""
         self.mean, self.samples = mean, 1
         """Of the rewards."""
         self.rest = 0.0
