@@ -114,7 +114,8 @@ class Platypus(Planner):
                 error.plan = self._made(session, task, asked)  # type: ignore[attr-defined]
                 raise
         except ModelError as error:
-            located(error)
+            if error.action is not None:
+                located(error)
             error.calls = session.simulator.calls + asked
             error.tree = spanning_tree(session.graph, session.graph.root)
             raise
@@ -128,7 +129,8 @@ class Platypus(Planner):
         try:
             return memory.ask_again(task)
         except ModelError as error:
-            located(error)
+            if error.action is not None:
+                located(error)
             if known is not None:
                 error.tree = spanning_tree(known.graph, known.graph.root)
             raise
