@@ -43,7 +43,8 @@ class Memory:
         self.session: Session | None = None
         self.dropped: list[str] = []
         """Why the memory was dropped, each time it was."""
-        self.has_warned = False
+        self.has_warned, self.slow_plans = False, 0
+        """Whether a slow model was warned of; and plans in a row in which it was too slow."""
         self._doubt: int | None = None  # the action whose reward was a surprise
         self._taken: int | None = None
         self._state_bytes = 0

@@ -162,13 +162,21 @@ class Remembered:
 
 
 def _warn_if_slow(session: Session, task: Task) -> None:
-    """Say so once in an episode if the model is slower than the deadline."""
+    """Say so once in an episode if the model is slower than the deadline.
+
+    In an episode two plans in a row must be so slow: one may have been interrupted.
+    """
     pace, deadline = session.simulator.pace.seconds, task.deadline
-    memory = None if task.memory is None else task.memory.plain
-    if deadline is None or pace <= deadline or (memory is not None and memory.has_warned):
+    if deadline is None:
         return
+    memory = None if task.memory is None else task.memory.plain
     if memory is not None:
+        memory.slow_plans = memory.slow_plans + 1 if pace > deadline else 0
+        if memory.slow_plans != 2 or memory.has_warned:
+            return
         memory.has_warned = True
+    elif pace <= deadline:
+        return
     warnings.warn(
         f"a call of the model takes {1e3 * pace:.3g} ms, and the deadline is "
         f"{1e3 * deadline:.3g} ms: plans make one call, and are late",
