@@ -7,6 +7,7 @@ import math
 import os
 import subprocess
 import sys
+import types
 
 import numba
 import numpy as np
@@ -17,6 +18,7 @@ import platypoos as pp
 from platypoos.compile import jit_uncached, kernels
 from platypoos.compiled.platypus.algorithm import plan_on
 from platypoos.ledger import compiled as simulator_compiled
+from platypoos.ledger import tree as tree_arrays
 from platypoos.ledger.compiled import CompiledSimulator
 from platypoos.search.running import run
 
@@ -88,6 +90,24 @@ def test_a_compiled_model_gives_the_same_plan_before_it_is_compiled(name, access
     monkeypatch.setattr(simulator_compiled.Loops, "is_loaded", lambda *_: False)
     monkeypatch.setattr(CompiledSimulator, "run", None)  # nothing is run in machine code
     assert [outcome(*case) for case in cases] == found
+
+
+@pytest.mark.parametrize("name", THINKING)
+@pytest.mark.parametrize("access", ["restore", "reset"])
+def test_every_node_is_written(name, access, monkeypatch):
+    # What the memory held before must not be seen, nodes that are never evaluated included.
+    found = []
+    for filling in (0x11, 0x77):
+
+        def filled(shape, dtype=float, filling=filling):
+            array = np.empty(shape, dtype)
+            array.view(np.uint8)[...] = filling
+            return array
+
+        with monkeypatch.context() as patch:
+            patch.setattr(tree_arrays, "np", types.SimpleNamespace(**vars(np) | {"empty": filled}))
+            found.append(outcome(THINKING[name](0.9), masked_table(1), 150, 1, access))
+    assert found[0] == found[1]
 
 
 def test_after_a_while_they_are_compiled(monkeypatch):

@@ -143,5 +143,7 @@ def set_node(tree: Tree, node: int, parent: int, action: int, depth: int, p_inde
     tree.action[node] = action
     tree.depth[node] = depth
     tree.pulls[node] = 0
+    tree.reward[node] = 0.0
+    tree.value[node] = 0.0
     tree.p_index[node] = p_index
     tree.flags[node] = 0
