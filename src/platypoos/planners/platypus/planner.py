@@ -8,14 +8,16 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from platypoos.errors import InvalidArgument, ModelError
-from platypoos.models.base import is_compiled
+from platypoos.models.base import actions_of, is_compiled
 from platypoos.models.failures import located
+from platypoos.models.points import has_points, pointed
 from platypoos.plan import Plan
 from platypoos.planners.platypus.decision import describe, spanning_tree
 from platypoos.planners.platypus.memory import Memory
 from platypoos.planners.platypus.rules import Rules
 from platypoos.planners.platypus.session import Session
 from platypoos.search.base import PAPER, Planner, Task
+from platypoos.spaces import Space
 
 if TYPE_CHECKING:
     from platypoos.compiled.platypus.planner import CompiledPlatypus
@@ -81,6 +83,14 @@ class Platypus(Planner):
             raise InvalidArgument(
                 f"memory must be a number of bytes, 0 for none, got {self.memory!r}"
             )
+
+    def view_of(self, model: Any) -> Any:
+        """The model with numbers for actions, or points of a box."""
+        return pointed(model) if has_points(actions_of(model)) else super().view_of(model)
+
+    def count(self, actions: Space) -> int:
+        """How many actions there are to begin with."""
+        return 1 if has_points(actions) else super().count(actions)
 
     def remember(self) -> Any:
         """What ``control`` hands on from step to step."""
