@@ -17,6 +17,7 @@ from platypoos.planners.platypus.jury import Fresh, hear_jury, sample_again, sta
 from platypoos.planners.platypus.moves import BoxMoves, ListMoves
 from platypoos.planners.platypus.policies import policy_path, propose_policies
 from platypoos.planners.platypus.rules import Rules
+from platypoos.planners.platypus.scout import Scout
 from platypoos.planners.platypus.sequences import (
     Asking,
     Candidate,
@@ -83,6 +84,7 @@ class Search:
         """Sequences to be walked."""
         self.wide, self.careful = Explorer(self, wide=True), Explorer(self, wide=False)
         """The tree explorers: one sample of each action, or as many as the figure asks for."""
+        self.scout = Scout(self)
         self.fresh: Fresh | None = None
         self.agreed = 0
         """Stages in a row with the same first action in the lead…"""
@@ -169,7 +171,8 @@ class Search:
         actions = 1 if graph.endless else len(graph.options(graph.root))
         level = self.level = Level(self.length_for(budget))
         length = level.length
-        self.power = [graph.discount**t for t in range(length + 1)]
+        longest = max(length, self.scout.restart(self.far(), budget))
+        self.power = [graph.discount**t for t in range(longest + 1)]
         self.width = max(1, min(rules.most_walks, int(rules.batch_share * budget / length)))
         self.stage = max(2 * actions, budget // rules.stages, self.width * length // 2)
         self.wide.restart()
@@ -198,16 +201,16 @@ class Search:
         """How long sequences are.
 
         So long that later rewards are discounted to a fifth; at most a quarter of the calls, so
-        that there are a few. In the first plan, so short that all sequences of one action fit in
+        that there are a few, and in a box at most four fourth roots of them. In the first plan, so short that all sequences of one action fit in
         their share of the calls. A rule's roll-outs are compared as a whole.
         """
         graph, rules = self.graph, self.rules
         gamma = graph.discount
         if gamma == 0.0:
             return 1
-        far = math.inf if gamma == 1.0 else math.log(NEGLIGIBLE) / math.log(gamma)
+        far = self.far()
         actions = 1 if graph.endless else max(1, len(graph.options(graph.root)))
-        if graph.endless:
+        if graph.endless and self.rule is None:
             far = min(far, max(LEAST_STEPS, rules.box_steps * budget**0.25))
         if self.rule is not None:
             most: float = budget // 2
@@ -220,6 +223,14 @@ class Search:
         if graph.horizon is not None:
             most = min(most, graph.horizon - self.time)
         return max(1, int(min(max(LEAST_STEPS, far), most)))
+
+    def far(self) -> float:
+        """Steps until rewards are discounted to a fifth, or the episode is over."""
+        graph, gamma = self.graph, self.graph.discount
+        left = math.inf if graph.horizon is None else graph.horizon - self.time
+        if gamma in {0.0, 1.0}:
+            return 1.0 if gamma == 0.0 else left
+        return min(left, math.log(NEGLIGIBLE) / math.log(gamma))
 
     def run_stage(self, end: int, jury_from: float) -> Asking:
         """Explore, propose and compare, with a part of the calls."""
@@ -241,6 +252,7 @@ class Search:
             yield from challenge(self, self.challenge_credit)
         finally:
             self.challenge_credit = min(0.0, self.challenge_credit - (self.calls - before))
+        yield from self.scout.explore()
         propose_policies(self)
         yield from explore_sequences(self, 0)
         before, self.finder = self.calls, "sequences"
@@ -336,6 +348,7 @@ class Search:
             weigh(self, rule)
             if chosen.value <= rule.value:
                 chosen = rule
+        chosen = self.scout.overrule(chosen)
         self.decided = chosen
         return chosen
 

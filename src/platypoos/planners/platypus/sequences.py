@@ -49,6 +49,8 @@ class Level:
         self.length = length
         self.best: dict[Any, Candidate] = {}
         self.leader: Candidate | None = None
+        self.last = 0.0
+        """What the last sequence that was walked is worth."""
         self.rule: Candidate | None = None
         """What the user's rule does, from the first step on."""
 
@@ -87,6 +89,7 @@ def consider(search: Search, actions: list[Any], path: Path, *, is_rule: bool = 
     level = search.level
     new = Candidate(actions, path)
     weigh(search, new)
+    level.last = new.value
     if is_rule:
         level.rule = new
     first = path[0].action
