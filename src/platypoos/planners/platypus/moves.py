@@ -67,13 +67,18 @@ class BoxMoves:
     def stretch(self, candidate: Candidate, start: int, end: int) -> list[Point]:
         """What to put in place of some steps of a sequence.
 
-        One random action; or what was there, moved by the same random step.
+        One random action; or what was there, moved by the same random step, in half of the cases
+        with the next steps moved back: what a push has set in motion may have to be stopped.
         """
         if self.whole or self.random.random() < self.rules.anew_share:
             return [self.draw()] * (end - start)
         step = self.step()
         old = candidate.actions[start:end]
-        return [self.inside([x + s for x, s in zip(point, step, strict=True)]) for point in old]
+        moved = [self.inside([x + s for x, s in zip(point, step, strict=True)]) for point in old]
+        if self.random.random() < self.rules.pair_share:
+            old = candidate.actions[end : 2 * end - start]
+            moved += [self.inside([x - s for x, s in zip(p, step, strict=True)]) for p in old]
+        return moved
 
     def draw(self) -> Point:
         """A random action: uniform in a box that is wider, cut to the box, so often at a bound."""

@@ -201,8 +201,9 @@ class Search:
         """How long sequences are.
 
         So long that later rewards are discounted to a fifth; at most a quarter of the calls, so
-        that there are a few, and in a box at most four fourth roots of them. In the first plan, so short that all sequences of one action fit in
-        their share of the calls. A rule's roll-outs are compared as a whole.
+        that there are a few, and in a box at most four fourth roots of them. In the first plan, so
+        short that all sequences of one action fit in their share of the calls. A rule's
+        roll-outs are compared as a whole.
         """
         graph, rules = self.graph, self.rules
         gamma = graph.discount

@@ -21,7 +21,7 @@ LEAST_LENGTH = 1.5
 """Long sequences are so many times as long as the others, or there are none."""
 SETTLED = 0.01
 """Short sequences are settled if they gain less than this share of what long ones differ by."""
-LEAST_WALKS = 8
+LEAST_WALKS = 6
 """A plan has calls for so many of them."""
 
 
@@ -29,9 +29,9 @@ class Scout:
     """Sequences of a box that are too long to be searched well.
 
     Where it takes many steps to a reward, short sequences see nothing. Long ones are tried at
-    random with a share of the calls. The best one overrules the short ones if it is better, over
-    its whole length, than the best short one with its last action held, by more than the search
-    of short ones has still gained in this plan.
+    random with a share of the calls. The best one overrules the short ones if it is better than
+    the best short one, also if the last action of that is held over the whole length, by more than
+    the search of short ones has still gained in this plan.
     """
 
     def __init__(self, search: Search) -> None:
@@ -43,7 +43,9 @@ class Scout:
         """The sequences that were walked for this decision."""
         self.held: Candidate | None = None
         """The best short sequence, with its last action held."""
-        self.credit, self.paid_at, self.began_at = 0.0, 0, -math.inf
+        self.began: Candidate | None = None
+        """The best short sequence when this decision began."""
+        self.credit, self.paid_at = 0.0, 0
         self.low, self.high, self.spread = math.inf, -math.inf, 0.0
         """Of the values of the long sequences."""
 
@@ -54,7 +56,7 @@ class Scout:
         if not search.graph.endless or length < LEAST_LENGTH * search.level.length:
             length = 0
         self.level, self.tried, self.held = Level(length), [], None
-        self.credit, self.paid_at, self.began_at = 0.0, search.calls, -math.inf
+        self.began, self.credit, self.paid_at = None, 0.0, search.calls
         self.low, self.high, self.spread = math.inf, -math.inf, 0.0
         return length
 
@@ -63,8 +65,8 @@ class Scout:
         search, near = self.search, self.search.level
         if not self.level.length or near.leader is None:
             return
-        if self.began_at == -math.inf:
-            self.began_at = near.leader.value
+        if self.began is None:
+            self.began = near.leader
         share = search.rules.scout_share
         if self.gained(near.leader) < SETTLED * self.spread:
             share = search.rules.settled_share
@@ -111,14 +113,17 @@ class Scout:
             return chosen
         weigh(search, best)
         weigh(search, self.held)
-        if best.value <= self.held.value + self.gained(chosen):
+        if best.value <= max(chosen.value, self.held.value) + self.gained(chosen):
             return chosen
         self.rest = best.actions[1:]
         return best
 
     def gained(self, leader: Candidate) -> float:
         """What the search of short sequences has gained in this plan."""
-        return max(0.0, leader.value - self.began_at)
+        if self.began is None:
+            return 0.0
+        weigh(self.search, self.began)
+        return max(0.0, leader.value - self.began.value)
 
     def note(self, value: float) -> None:
         """Take note of what a long sequence was worth."""

@@ -255,7 +255,7 @@ def change(search: Search, candidate: Candidate) -> list[Any]:
     changed = actions[:start] + search.moves.stretch(candidate, start, end)
     if search.rule is not None and draw() < 0.5:
         return changed  # and the rule from there
-    return changed + actions[end:]
+    return changed + actions[max(end, len(changed)) :]
 
 
 def explore_sequences(search: Search, end: float) -> Asking:
