@@ -23,6 +23,11 @@ import platypoos as pp
 
 PLANNERS: dict[str, Callable[[float], Any]] = {
     "Platypus": pp.Platypus,
+    "CEM": pp.CEM,
+    "MPPI": pp.MPPI,
+    "MPPI white": lambda discount: pp.MPPI(discount, beta=0.0),
+    "PredictiveSampling": pp.PredictiveSampling,
+    "RandomShooting": pp.RandomShooting,
 }
 """Planners by name; they are told the discount only."""
 BUDGETS = (100, 300, 1000, 3000)
