@@ -185,6 +185,7 @@ def plan_in_box(planner: Any, task: Task, make: Maker, memory: SamplerMemory | N
         if error.action is not None:
             located(error)
         error.calls = search.simulator.calls
+        error.tree = search.tree()
         raise
     return build_plan(planner, search, sampler)
 
@@ -232,6 +233,7 @@ class Search:
         advisor = Advisor(task.model)
         goes_on = task.horizon is None or length < task.horizon
         self.value_of = advisor.value if advisor.valued and goes_on else None
+        self.walks: list[Walk] = []
         self.shown: dict[Point, tuple[float, Walk]] = {}
         """The best walk that begins with an action, and its value; the best one first."""
 
@@ -251,12 +253,24 @@ class Search:
         try:
             replies = self.simulator.run(batch, check_legal=False)
         except BaseException as error:
-            self._take(controls, getattr(error, "replies", []))
+            walks = self._keep(getattr(error, "replies", []))
+            if isinstance(error, KeyboardInterrupt):
+                self._take(controls, walks)
             raise
-        return self._take(controls, replies)
+        return self._take(controls, self._keep(replies))
 
-    def _take(self, controls: Floats, replies: Sequence[Sequence[Walk]]) -> Batch:
+    def _keep(self, replies: Sequence[Sequence[Walk]]) -> list[Walk]:
         walks = [found[0] if found else [] for found in replies]
+        self.walks += walks
+        return walks
+
+    def tree(self) -> Tree:
+        """All that was walked."""
+        lines = [line_of(walk) for walk in self.walks if walk]
+        number = {point: place for place, point in enumerate(all_points(lines))}
+        return tree_of(lines, number)[0]
+
+    def _take(self, controls: Floats, walks: list[Walk]) -> Batch:
         places = [
             place
             for place, walk in enumerate(walks)
@@ -326,23 +340,29 @@ class Line(NamedTuple):
     states: tuple[Any, ...] = ()
 
 
+def line_of(walk: Walk, value: float = 0.0) -> Line:
+    """A walk as a plan shows it."""
+    actions, states, rewards, ended = zip(*walk, strict=True)
+    return Line(list(actions), list(rewards), 1, value, ended[-1], states)
+
+
+def all_points(lines: list[Line]) -> list[Point]:
+    """The actions of some sequences, each one once; the first ones first."""
+    firsts = [line.points[0] for line in lines]
+    return list(dict.fromkeys(firsts + [point for line in lines for point in line.points]))
+
+
 def build_plan(planner: Any, search: Search, sampler: Sampler) -> Plan:
     """The plan: what the sampler recommends, and the best walks with other first actions."""
     task = search.task
     restores = task.access is Access.RESTORE
-    lines = []
-    for value, walk in search.shown.values():
-        actions, after, rewards, ended = zip(*walk, strict=True)
-        known = after if restores else ()
-        lines.append(Line(list(actions), list(rewards), 1, value, ended[-1], known))
+    lines = [line_of(walk, value) for value, walk in search.shown.values()]
     found = sampler.estimate()
     if found is not None:
         points = [tuple(point) for point in search.points(found.controls).tolist()]
         chosen = Line(points, found.rewards.tolist(), found.samples, found.value)
         lines = [chosen, *(line for line in lines if line.points[0] != chosen.points[0])]
-    firsts = [line.points[0] for line in lines]
-    rest = [point for line in lines for point in line.points]
-    number = {point: place for place, point in enumerate(dict.fromkeys(firsts + rest))}
+    number = {point: place for place, point in enumerate(all_points(lines))}
     tree, ends, states = tree_of(lines, number)
     plan: Plan = planner.recommend(
         task,
@@ -351,9 +371,10 @@ def build_plan(planner: Any, search: Search, sampler: Sampler) -> Plan:
         action=0,
         value=lines[0].value,
         calls=search.simulator.calls,
-        space=Tried(search.space, [as_action(search.space, p) for p in number], len(firsts)),
+        space=Tried(search.space, [as_action(search.space, p) for p in number], len(lines)),
         estimates=np.array([line.value for line in lines]),
         states={ROOT: task.state, **states} if restores else {},
+        sources=np.arange(tree.num_nodes),  # no two share samples, and this is not all of them
     )
     return plan
 
