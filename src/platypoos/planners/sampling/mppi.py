@@ -64,6 +64,7 @@ class MPPI(BoxPlanner):
         "Williams et al. Information theoretic MPC for model-based reinforcement learning. "
         "ICRA 2017."
     )
+    needs: ClassVar[str] = "a box of actions; σ and λ, as shares of the box and of the returns"
     uses: ClassVar[tuple[str, ...]] = ("value",)
     anytime: ClassVar[bool] = True
     lists: ClassVar[bool] = False

@@ -52,6 +52,7 @@ class PredictiveSampling(BoxPlanner):
         "Howell et al. Predictive sampling: real-time behaviour synthesis with MuJoCo. "
         "arXiv:2212.00541, 2022."
     )
+    needs: ClassVar[str] = "a box of actions; σ, as a share of the box, and the number of knots"
     uses: ClassVar[tuple[str, ...]] = ("value",)
     anytime: ClassVar[bool] = True
     lists: ClassVar[bool] = False
