@@ -138,7 +138,8 @@ class Planner(ABC):
     finite: ClassVar[bool] = True
     """Whether it can plan for a horizon, and then without a discount."""
     uses: ClassVar[tuple[str, ...]] = ()
-    """Which of the model's ``value``, ``policy`` and ``features`` it uses; those for lists use ``legal``."""
+    """Which of the model's ``value``, ``policy`` and ``features`` it uses; with lists, all use
+    ``legal``."""
 
     def __post_init__(self) -> None:
         if not self.finite and self.discount == 1.0:
