@@ -250,14 +250,17 @@ def test_the_plans_of_the_textbook_decision_after_decision(case, valued, length)
 
 
 def test_shares_of_the_textbook():
-    for number in (3, 10, 37, 100, 333):
+    for number in (15, 37, 100, 333):
         sizes = Gaussian(pp.CEM(0.9), 5, 2, np.random.default_rng(0)).sizes(number)
         assert sizes == shares_of(number, 3)
         assert sum(sizes) == number
     assert sizes[0] > sizes[1] > sizes[2]
     few = Gaussian(pp.CEM(0.9, population=40, elites=10), 5, 2, np.random.default_rng(0))
     assert few.sizes(150) == [40, 32, 26, 20, 20, 12]
-    assert Gaussian(pp.CEM(0.9), 5, 2, np.random.default_rng(0)).sizes(2) == [1, 1]
+    short = Gaussian(pp.CEM(0.9), 5, 2, np.random.default_rng(0))
+    assert [short.sizes(number) for number in (1, 9, 10, 14)] == [[1], [9], [6, 4], [8, 6]]
+    told = Gaussian(pp.CEM(0.9, iterations=3), 5, 2, np.random.default_rng(0))
+    assert [told.sizes(number) for number in (2, 9)] == [[1, 1], shares_of(9, 3)]
 
 
 # ------------------------------------------------------------------ parts

@@ -82,9 +82,11 @@ class CEM(SequencePlanner):
     ``sigma``, β ``beta``, γ the decay, 1.25, and ξ the share of elites kept, 0.3.
 
     Deviations in a box: if there are fewer than 2·K sequences in an iteration, half of them are
-    elites. In lists: categorical distributions in place of Gaussian ones, so there is no coloured
-    noise; the best sequence so far is one of the elites of every iteration; N does not decay.
-    After a sequence that was known already, one is drawn from the uniform distribution.
+    elites. If there are fewer than 15 in all, there are fewer iterations.
+
+    Deviations in lists: categorical distributions in place of Gaussian ones, so there is no
+    coloured noise; the best sequence so far is one of the elites of every iteration; N does not
+    decay. After a sequence that was known already, one is drawn from the uniform distribution.
 
     Args:
         discount: γ, in [0, 1).
@@ -94,7 +96,8 @@ class CEM(SequencePlanner):
             10 in a box.
         sigma: in a box: the first standard deviation, in half-widths of the box.
         beta: in a box: the exponent of coloured noise; 0 for white noise.
-        iterations: in a box; if left out, 3, or with a population as many as the budget has.
+        iterations: in a box; if left out, 3 with five sequences or more in each, or with a
+            population as many as the budget has.
         length: steps of a sequence; if left out, the number after which rewards are discounted to
             a fifth, at least 12, and at most a quarter of the budget; in a box at most 4·N^¼ for N
             calls.

@@ -15,8 +15,8 @@ KEPT = 0.3
 """ξ, the share of the elites that stay: in the next iteration, and shifted in the next decision."""
 DECAY = 1.25
 """γ, by which the population shrinks from one iteration to the next."""
-ITERATIONS = 3
-"""If the planner has no other number."""
+ITERATIONS, AT_LEAST = 3, 5
+"""If the planner has no other number: so many, but fewer if they had fewer sequences than this."""
 
 
 class Gaussian(Sampler):
@@ -36,7 +36,8 @@ class Gaussian(Sampler):
         """Populations that shrink from iteration to iteration, ``number`` sequences in all."""
         planner, sizes = self.planner, []
         if planner.population is None:
-            count = min(planner.iterations or ITERATIONS, number)
+            usual = max(1, min(ITERATIONS, number // AT_LEAST))
+            count = min(planner.iterations or usual, number)
             shares = DECAY ** -np.arange(count)
             bounds = np.round(np.cumsum(shares) * number / shares.sum()).astype(int)
             sizes = np.diff(bounds, prepend=0).tolist()
