@@ -51,7 +51,7 @@ PLANNERS: dict[str, Callable[[float], pp.Planner]] = {
     "platypus": pp.Platypus,
     "platypus-kernels": pp.planners.CompiledPlatypus,
 }
-"""Every planner, made from a discount; the ranges they are told fit rewards in [0, 1]."""
+"""Every planner for lists, made from a discount; the ranges they are told fit rewards in [0, 1]."""
 THINKING = {name: make for name, make in PLANNERS.items() if name != "random"}
 """Those that make calls."""
 NARROW = {"iw", "rollout-iw"}

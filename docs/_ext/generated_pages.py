@@ -32,10 +32,11 @@ def arena_scores(results: Path) -> dict[str, tuple[float, int, int]]:
 def page(name: str, kind: type[Planner], scores: dict[str, tuple[float, int, int]]) -> str:
     """The page of one planner."""
     horizon = "it takes a horizon" if kind.finite else "it takes no horizon"
+    uses = ["legal", *kind.uses] if kind.lists else kind.uses
     rows = [
         ("It must know", kind.needs),
         ("Access", ", ".join(access.name for access in kind.access)),
-        ("What it uses of a model", f"{', '.join(['legal', *kind.uses])}; {horizon}"),
+        ("What it uses of a model", f"{', '.join(uses)}; {horizon}"),
         ("On the command line", f"`platypoos plan --planner {name}`"),
     ]
     if (entry := scores.get(kind.__name__.lower())) is not None:

@@ -37,6 +37,7 @@ __all__ = [
     "HOO",
     "IW",
     "KLOLOP",
+    "MPPI",
     "OLOP",
     "OPD",
     "OPMDP",
@@ -68,6 +69,7 @@ __all__ = [
     "PlatypoosError",
     "Platypus",
     "PolynomialUCT",
+    "PredictiveSampling",
     "Random",
     "RandomShooting",
     "Recommendation",
@@ -120,6 +122,7 @@ if TYPE_CHECKING:
         HOO,
         IW,
         KLOLOP,
+        MPPI,
         OLOP,
         OPD,
         OPMDP,
@@ -131,6 +134,7 @@ if TYPE_CHECKING:
         PlaTyPOOS,
         Platypus,
         PolynomialUCT,
+        PredictiveSampling,
         Random,
         RandomShooting,
         RolloutIW,
@@ -160,9 +164,10 @@ else:  # with the first use of a name: much of it needs Numba, which takes its t
             "platypoos.models.gymnasium.registry": "register_family",
             "platypoos.models.gymnasium.report": "SimulatorReport",
             "platypoos.planners": (
-                "BAIMCTS BRUE CEM HOO IW KLOLOP OLOP OPD OPMDP SOO UCT GumbelMCTS OneStep Planner "
-                "PlaTyPOOS Platypus PolynomialUCT Random RandomShooting RolloutIW SequenceSearch "
-                "SequentialHalving SequOOL StOP StoSOO StroquOOL TrailBlazer Uniform"
+                "BAIMCTS BRUE CEM HOO IW KLOLOP MPPI OLOP OPD OPMDP SOO UCT GumbelMCTS OneStep "
+                "Planner PlaTyPOOS Platypus PolynomialUCT PredictiveSampling Random RandomShooting "
+                "RolloutIW SequenceSearch SequentialHalving SequOOL StOP StoSOO StroquOOL "
+                "TrailBlazer Uniform"
             ),
             "platypoos.problems": "simple_regret",
         },

@@ -52,7 +52,9 @@ def test_every_problem(problem, capsys):
 
 
 @pytest.mark.parametrize("problem", FIRST)
-@pytest.mark.parametrize("planner", pp.planners.available())
+@pytest.mark.parametrize(
+    "planner", [name for name, kind in pp.planners.available().items() if kind.lists]
+)
 @pytest.mark.parametrize("access", ["restore", "reset"])
 def test_every_planner_on_every_problem(problem, planner, access, capsys):
     fields = parameters(pp.planners.available()[planner])

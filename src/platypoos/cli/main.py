@@ -172,7 +172,7 @@ def _planners(args: argparse.Namespace) -> None:
         {
             "planner": name,
             "needs": kind.needs,
-            "uses": ["legal", *kind.uses],
+            "uses": ["legal", *kind.uses] if kind.lists else list(kind.uses),
             "horizon": kind.finite,
             "parameters": {
                 key: "required" if key in required_fields(kind) else field.default

@@ -17,6 +17,7 @@ __all__ = [
     "HOO",
     "IW",
     "KLOLOP",
+    "MPPI",
     "OLOP",
     "OPD",
     "OPMDP",
@@ -29,6 +30,7 @@ __all__ = [
     "Planner",
     "Platypus",
     "PolynomialUCT",
+    "PredictiveSampling",
     "Random",
     "RandomShooting",
     "RolloutIW",
@@ -62,6 +64,8 @@ if TYPE_CHECKING:
     from platypoos.planners.random import Random
     from platypoos.planners.random_shooting import RandomShooting
     from platypoos.planners.rollout_iw import RolloutIW
+    from platypoos.planners.sampling.mppi import MPPI
+    from platypoos.planners.sampling.predictive import PredictiveSampling
     from platypoos.planners.sequence_search import SequenceSearch
     from platypoos.planners.sequential_halving import SequentialHalving
     from platypoos.planners.sequool import SequOOL
@@ -97,6 +101,8 @@ _HOMES = {
     "platypoos.planners.sequence_search": "SequenceSearch",
     "platypoos.planners.cem": "CEM",
     "platypoos.planners.random_shooting": "RandomShooting",
+    "platypoos.planners.sampling.mppi": "MPPI",
+    "platypoos.planners.sampling.predictive": "PredictiveSampling",
     "platypoos.planners.iw": "IW",
     "platypoos.planners.rollout_iw": "RolloutIW",
     "platypoos.planners.uniform": "Uniform",

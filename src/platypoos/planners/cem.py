@@ -3,19 +3,24 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from platypoos.checks import check_count
+from platypoos.checks import check_count, check_number
 from platypoos.compile import borrowed, inlined, jit
 from platypoos.errors import InvalidArgument
 from platypoos.ledger.drivers import Driver
 from platypoos.ledger.requests import calls_made, play
 from platypoos.ledger.tree import Tree
 from platypoos.models.advice import pick
+from platypoos.models.base import actions_of
+from platypoos.models.points import is_pointed, pointed
 from platypoos.plan import Plan
+from platypoos.planners.sampling.frame import SamplerMemory, plan_in_box
+from platypoos.planners.sampling.gaussian import Gaussian
 from platypoos.search.base import Task
 from platypoos.search.growth import Growth, random_below
 from platypoos.search.sequences import (
@@ -29,11 +34,22 @@ from platypoos.search.sequences import (
     judge,
     lay,
 )
+from platypoos.spaces import Box, Space
 
 MOMENTUM = 0.1
 """Weight of the old distribution when a new one is fitted."""
 TRUST = 0.5
 """Weight of the last decision's best sequence in the first distribution."""
+POPULATION, ELITES, BOX_ELITES = 12, 4, 10
+"""If the planner has no other numbers."""
+
+
+class Memory(SequenceMemory):
+    """What is kept from step to step, of a list or of a box."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.of_box = SamplerMemory()
 
 
 class Population(NamedTuple):
@@ -49,35 +65,57 @@ class CEM(SequencePlanner):
     """The cross-entropy method: draw sequences, fit a distribution to the best ones, repeat.
 
     Use it where rewards have little noise and good sequences are alike. It needs to know
-    nothing. Each step of a sequence has its own distribution over the actions, independent of
-    the others. From step to step of an episode the best sequence is kept and shifted: it is the
-    first one to be evaluated, and half of the first distribution.
+    nothing of a list of actions, and σ and β of a box (``pp.Box``). Each step of a sequence has its
+    own distribution over the actions, independent of the others. From step to step of an episode
+    the best sequence is kept and shifted: it is the first one to be evaluated, and half of the
+    first distribution.
+
+    In a box it is iCEM: Gaussian distributions, coloured noise, a share of the elites kept in the
+    next iteration and shifted in the next decision, a population that decays, the mean among the
+    last sequences. The best sequence is taken.
 
     Reference: C. Pinneri et al. Sample-efficient cross-entropy method for real-time planning
     (iCEM). CoRL 2020; after R. Rubinstein. The cross-entropy method for combinatorial and
     continuous optimization. 1999.
 
-    Symbols: N is ``population``, K ``elites``, α the momentum, 0.1.
+    Symbols: N is ``population``, K ``elites``, α the momentum, 0.1. In a box: σ_init is
+    ``sigma``, β ``beta``, γ the decay, 1.25, and ξ the share of elites kept, 0.3.
 
-    Deviations: categorical distributions in place of Gaussian ones, so there is no coloured
-    noise; the best sequence so far is one of the elites of every iteration; N does not decay.
-    After a sequence that was known already, one is drawn from the uniform distribution.
+    Deviations in a box: if there are fewer than 2·K sequences in an iteration, half of them are
+    elites. If there are fewer than 15 in all, there are fewer iterations.
+
+    Deviations in lists: categorical distributions in place of Gaussian ones, so there is no
+    coloured noise; the best sequence so far is one of the elites of every iteration; N does not
+    decay. After a sequence that was known already, one is drawn from the uniform distribution.
 
     Args:
         discount: γ, in [0, 1).
-        population: sequences of an iteration.
-        elites: the best ones, which the next distribution is fitted to.
+        population: sequences of an iteration, of the first one in a box. If left out, 12 in lists;
+            in a box, what the budget has for ``iterations``.
+        elites: the best ones, which the next distribution is fitted to; if left out, 4 in lists and
+            10 in a box.
+        sigma: in a box: the first standard deviation, in half-widths of the box.
+        beta: in a box: the exponent of coloured noise; 0 for white noise.
+        iterations: in a box; if left out, 3 with five sequences or more in each, or with a
+            population as many as the budget has.
         length: steps of a sequence; if left out, the number after which rewards are discounted to
-            a fifth, at least 12, and at most a quarter of the budget.
+            a fifth, at least 12, and at most a quarter of the budget; in a box at most 4·N^¼ for N
+            calls.
 
     >>> import platypoos as pp
     >>> planner = pp.CEM(discount=0.8)
     >>> planner.plan(pp.problems.Garnet(5, 2, seed=1), budget=1_000, seed=0).action
     0
+    >>> model = pp.FunctionModel(lambda x, a, rng: (x + a, -abs(x + a), False), pp.Box(-1, 1), 3.0)
+    >>> planner.plan(model, budget=1_000, seed=0).action < -0.5
+    True
     """
 
-    population: int = 12
-    elites: int = 4
+    population: int | None = None
+    elites: int | None = None
+    sigma: float = 0.5
+    beta: float = 2.0
+    iterations: int | None = None
 
     name: ClassVar[str] = "cem"
     citation: ClassVar[str] = (
@@ -87,16 +125,44 @@ class CEM(SequencePlanner):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if check_count("elites", self.elites) > check_count("population", self.population):
+        for name in ("population", "elites", "iterations"):
+            if getattr(self, name) is not None:
+                object.__setattr__(self, name, check_count(name, getattr(self, name)))
+        if self.population is not None:
+            self._check_elites(self.population)
+        object.__setattr__(self, "sigma", check_number("sigma", self.sigma, above=0.0))
+        object.__setattr__(self, "beta", check_number("beta", self.beta, least=0.0))
+
+    def _check_elites(self, population: int) -> None:
+        if self.elites is not None and self.elites > population:
             raise InvalidArgument(
-                f"elites must be at most the population, {self.population}, got {self.elites}"
+                f"elites must be at most the population, {population}, got {self.elites}"
             )
 
-    def remember(self) -> SequenceMemory:
-        """The best sequence of the last decision."""
-        return SequenceMemory()
+    @property
+    def elites_in_box(self) -> int:
+        """Elites of an iteration in a box."""
+        return BOX_ELITES if self.elites is None else self.elites
+
+    def view_of(self, model: Any) -> Any:
+        """The model with numbers for actions, or points of a box."""
+        return pointed(model) if isinstance(actions_of(model), Box) else super().view_of(model)
+
+    def count(self, actions: Space) -> int:
+        """How many actions there are to begin with."""
+        return 1 if isinstance(actions, Box) else super().count(actions)
+
+    def remember(self) -> Memory:
+        """The best sequence of the last decision, or the distribution and the elites."""
+        return Memory()
 
     def _plan(self, task: Task) -> Plan:
+        if is_pointed(task.model):
+            memory = None if task.memory is None else task.memory.of_box
+            return plan_in_box(self, task, partial(Gaussian, self), memory)
+        size = POPULATION if self.population is None else self.population
+        self._check_elites(size)
+        elites = min(ELITES, size) if self.elites is None else self.elites
         search = begin_search(task, self.discount, self.length)
         length, kept = search.length, search.kept
         weights = np.full((length, task.num_actions), 1.0 / task.num_actions)
@@ -105,10 +171,10 @@ class CEM(SequencePlanner):
             weights[np.arange(length), kept] += TRUST
         population = Population(
             weights=weights,
-            actions=np.empty((self.population, length), np.int64),
-            values=np.full(self.population, -np.inf),
+            actions=np.empty((size, length), np.int64),
+            values=np.full(size, -np.inf),
         )
-        run(*search.parts, population, kept, self.elites, search.limits(task.budget, self.discount))
+        run(*search.parts, population, kept, elites, search.limits(task.budget, self.discount))
         return end_search(self, task, search)
 
 

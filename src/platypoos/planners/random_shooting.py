@@ -5,11 +5,17 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
+import numpy as np
+from numpy.typing import NDArray
+
 from platypoos.compile import borrowed, jit
 from platypoos.ledger.drivers import Driver
 from platypoos.ledger.requests import calls_made, play
 from platypoos.ledger.tree import Tree
+from platypoos.models.base import actions_of
+from platypoos.models.points import is_pointed, pointed
 from platypoos.plan import Plan
+from platypoos.planners.sampling.frame import Batch, Sampler, plan_in_box
 from platypoos.search.base import Task
 from platypoos.search.growth import Growth, random_below
 from platypoos.search.sequences import (
@@ -21,6 +27,7 @@ from platypoos.search.sequences import (
     judge,
     lay,
 )
+from platypoos.spaces import Box, Space
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -28,23 +35,29 @@ class RandomShooting(SequencePlanner):
     """Draw sequences of actions at random and take the first action of the best one.
 
     Use it as a baseline for searches over sequences. It needs to know nothing and keeps nothing
-    from step to step. Actions are drawn by the model's policy if it has one.
+    from step to step. In a list, actions are drawn by the model's policy if it has one; in a box
+    (``pp.Box``) they are uniform.
 
     Reference: A. V. Rao. A survey of numerical methods for optimal control. Advances in the
     Astronautical Sciences, 2009 (shooting methods); random shooting as in A. Nagabandi et al.
     Neural network dynamics for model-based deep reinforcement learning. ICRA 2018.
 
-    Deviations: sequences that begin alike share their first states, which costs fewer calls.
+    Deviations: in a list, sequences that begin alike share their first states, which costs fewer
+    calls.
 
     Args:
         discount: γ, in [0, 1).
         length: steps of a sequence; if left out, the number after which rewards are discounted to
-            a fifth, at least 12, and at most a quarter of the budget.
+            a fifth, at least 12, and at most a quarter of the budget; in a box at most 4·N^¼ for N
+            calls.
 
     >>> import platypoos as pp
     >>> planner = pp.RandomShooting(discount=0.5)
     >>> planner.plan(pp.problems.Garnet(5, 2, seed=1), budget=1_000, seed=0).action
     0
+    >>> model = pp.FunctionModel(lambda x, a, rng: (x + a, -abs(x + a), False), pp.Box(-1, 1), 3.0)
+    >>> planner.plan(model, budget=1_000, seed=0).action < -0.5
+    True
     """
 
     name: ClassVar[str] = "random-shooting"
@@ -54,10 +67,34 @@ class RandomShooting(SequencePlanner):
     )
     uses: ClassVar[tuple[str, ...]] = ("value", "policy")
 
+    def view_of(self, model: Any) -> Any:
+        """The model with numbers for actions, or points of a box."""
+        return pointed(model) if isinstance(actions_of(model), Box) else super().view_of(model)
+
+    def count(self, actions: Space) -> int:
+        """How many actions there are to begin with."""
+        return 1 if isinstance(actions, Box) else super().count(actions)
+
     def _plan(self, task: Task) -> Plan:
+        if is_pointed(task.model):
+            return plan_in_box(self, task, Uniformly)
         search = begin_search(task, self.discount, self.length)
         run(*search.parts, task.budget, self.discount, search.restores)
         return end_search(self, task, search)
+
+
+class Uniformly(Sampler):
+    """Draws uniform sequences in a box, and learns nothing."""
+
+    def draw(self, number: int) -> NDArray[np.float64]:
+        """Each action uniform in the box."""
+        return self.rng.uniform(-1.0, 1.0, (number, self.length, self.coordinates))
+
+    def learn(self, batch: Batch) -> None:
+        """Nothing: the best walk is recommended."""
+
+    def shift(self, length: int) -> None:
+        """Nothing: it has no memory."""
 
 
 @Driver

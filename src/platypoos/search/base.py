@@ -38,6 +38,8 @@ PAPER = (
     "dynamics & discounted rewards. ICML 2019."
 )
 
+BOX_PLANNERS = "Platypus, CEM, MPPI, PredictiveSampling or RandomShooting"
+
 
 @dataclass(frozen=True)
 class Asked:
@@ -131,10 +133,13 @@ class Planner(ABC):
 
     anytime: ClassVar[bool] = False
     """Whether it can plan without a budget, until a deadline."""
+    lists: ClassVar[bool] = True
+    """Whether it can choose from a finite list of actions."""
     finite: ClassVar[bool] = True
     """Whether it can plan for a horizon, and then without a discount."""
     uses: ClassVar[tuple[str, ...]] = ()
-    """Which of the model's ``value``, ``policy`` and ``features`` it uses; all use ``legal``."""
+    """Which of the model's ``value``, ``policy`` and ``features`` it uses; with lists, all use
+    ``legal``."""
 
     def __post_init__(self) -> None:
         if not self.finite and self.discount == 1.0:
@@ -238,7 +243,8 @@ class Planner(ABC):
         if not actions.is_finite:
             raise InvalidArgument(
                 f"{type(self).__name__} chooses from a finite list of actions, but this model's "
-                f"actions are {actions}: pass actions=[…], such as a grid of them"
+                f"actions are {actions}: pass actions=[…], such as a grid of them, or take a "
+                f"planner for boxes: {BOX_PLANNERS}"
             )
         return numbered(model)
 
