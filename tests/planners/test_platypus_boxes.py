@@ -242,7 +242,7 @@ def test_it_looks_far_where_rewards_are_late():
     def car(state, action, rng):
         x, v = state
         push = float(action[0])
-        for _ in range(3):
+        for _ in range(4):
             v = min(0.07, max(-0.07, v + 0.0015 * push - 0.0025 * math.cos(3 * x)))
             x += v
             if x < -1.2:
