@@ -37,15 +37,15 @@ class ClassicControl(Keeper):
         self.core.state = snapshot
         self.core.steps_beyond_terminated = None
 
-    def direct(self, actions: list[Any]) -> Callable[..., Any] | None:
+    def direct(self, given: Callable[[Any], Any]) -> Callable[..., Any] | None:
         core = self.core
         if self.wrappers:
             return None
 
-        def step(state: Any, action: int, _: np.random.Generator) -> tuple[Any, float, bool]:
+        def step(state: Any, action: Any, _: np.random.Generator) -> tuple[Any, float, bool]:
             core.state = state
             core.steps_beyond_terminated = None
-            result = core.step(actions[action])
+            result = core.step(given(action))
             return core.state, result[1], result[2]
 
         return step
