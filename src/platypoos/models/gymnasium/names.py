@@ -60,6 +60,8 @@ def name_coordinates(env: Any, size: int) -> tuple[str, ...] | None:
     for kind, known in _COORDINATES.items():
         if kinds.get(kind) == "gymnasium":
             names = known
+    if "SuiteEnv" in kinds or "DmControlCompatibilityV0" in kinds:
+        names = actuator_names(core._env.physics.model.ptr)  # noqa: SLF001
     if "MujocoEnv" in kinds:
         names = actuator_names(core.model)
     if "highway_env" in kinds.values():
