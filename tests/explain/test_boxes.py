@@ -180,8 +180,8 @@ def test_bars_go_from_low_to_high():
     ]
     levels = Tried(pp.MultiDiscrete([1, 3]), [], 0)
     assert [bars(levels, [0, i]) for i in range(3)] == ["▁▁", "▁▅", "▁█"]
-    many = Tried(pp.Box(np.zeros(17), np.ones(17)), [], 0)
-    assert len(courses(many, [np.zeros(17)], ())) == 12
+    long = courses(space, 100 * [sequence[2]], ())
+    assert long[0] == ("[0]", 60 * "█" + "…", "-1 to 1")
     assert courses(pp.Discrete(2), [0, 1], ()) == []
 
 
@@ -324,3 +324,26 @@ def test_the_pages_of_a_box(browser, tmp_path):
         best = browser.find_elements("css selector", "#bars .name.is-best")
         assert [one.text for one in best] == [name]
     assert browser.get_log("browser") == []
+
+
+@pytest.mark.browser
+def test_pages_of_many_coordinates_fit_on_a_phone(browser, tmp_path):
+    def step(state, action, rng):
+        return state + action[:2], -float(np.sum((state - 1.0) ** 2)), False
+
+    names = [f"joint number {place}" for place in range(17)]
+    wide = pp.FunctionModel(step, pp.Box(-np.ones(17), 1.0), np.zeros(2), action_names=names)
+    plan = pp.plan(wide, budget=60, discount=0.8, seed=0)
+    assert "… 5 more" in str(plan)
+    assert len(plan.explain(tmp_path / "why.html").coordinates) == 17
+    assert (tmp_path / "why.html").read_text(encoding="utf-8").count("… 5 more") == 1
+    episode = pp.control(wide, budget=30, steps=3, discount=0.8, seed=0)
+    episode.explain(tmp_path / "episode.html")
+    for width in (390, 1200):
+        metrics = {"width": width, "height": 800, "deviceScaleFactor": 1, "mobile": width < 500}
+        browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", metrics)
+        for page in ("why.html", "episode.html"):
+            browser.get((tmp_path / page).as_uri())
+            assert browser.get_log("browser") == []
+            across = browser.execute_script("return document.documentElement.scrollWidth")
+            assert across <= width, page

@@ -87,7 +87,7 @@ class Recommendation:
     @property
     def _title(self) -> str:
         actions = f"{self.num_actions} action{'s' if self.num_actions != 1 else ''}"
-        actions = "actions are arrays" if self.num_actions is None else actions
+        actions = "actions are not a list" if self.num_actions is None else actions
         stopped = ", interrupted" if self.interrupted else ""
         return f"{self.name}: {actions}; {self.calls} calls made{stopped}"
 

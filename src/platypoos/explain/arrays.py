@@ -15,7 +15,7 @@ from platypoos.spaces import MultiDiscrete, Space, Tried
 SIGNS = "▁▂▃▄▅▆▇█"
 """From the lower bound of a coordinate to the upper one."""
 MOST_COORDINATES, MOST_STEPS = 12, 60
-"""Coordinates and steps of a sequence that are drawn."""
+"""Coordinates of a sequence that tables and pages show, and steps that are drawn."""
 
 
 def coordinate_names(space: Space, names: Sequence[str]) -> tuple[str, ...]:
@@ -50,14 +50,8 @@ def courses(
             _signs(row) + more,
             f"{number(low[place], 3)} to {number(high[place], 3)}",
         )
-        for place, row in enumerate(shares[:MOST_COORDINATES])
+        for place, row in enumerate(shares)
     ]
-
-
-def left_out(space: Space) -> int:
-    """Coordinates that ``courses`` does not show."""
-    shown = math.prod(_shape(space)) if isinstance(space, Tried) else 0
-    return max(0, shown - MOST_COORDINATES)
 
 
 def coordinates(actions: Sequence[Any]) -> NDArray[np.float64]:

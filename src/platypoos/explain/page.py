@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from platypoos.errors import InvalidArgument
+from platypoos.explain.arrays import MOST_COORDINATES
 from platypoos.explain.explanation import Explanation, describe_state
 from platypoos.explain.pictures import Painter, landmarks_of, places_of
 from platypoos.explain.sequences import Line, Step
@@ -57,7 +58,9 @@ def plan_page(why: Explanation, model: Any = None) -> str:
     facts = [why.model, why.planner, f"{why.calls:,} calls of the model"]
     facts += [f"discount {why.discount:g}", f"depth {why.depth}"]
     if why.coordinates:
-        facts.append(f"an action is [{', '.join(name for name, _, _ in why.coordinates)}]")
+        names = [name for name, _, _ in why.coordinates[:MOST_COORDINATES]]
+        names += ["…"] if len(why.coordinates) > MOST_COORDINATES else []
+        facts.append(f"an action is [{', '.join(names)}]")
     chip = meaning = ""
     if why.verdict:
         word = why.verdict[0].upper() + why.verdict[1:]
@@ -237,8 +240,10 @@ def _courses(why: Explanation) -> str:
         return ""
     rows = "".join(
         f"<tr><td>{escape(name)}</td><td>{escape(signs)}</td><td>{escape(bounds)}</td></tr>"
-        for name, signs, bounds in why.coordinates
+        for name, signs, bounds in why.coordinates[:MOST_COORDINATES]
     )
+    hidden = len(why.coordinates) - MOST_COORDINATES
+    rows += f"<tr><td>… {hidden} more</td><td></td><td></td></tr>" if hidden > 0 else ""
     return (
         '<p class="note">The recommended sequence, coordinate by coordinate: a bar for each '
         f'step, from the lower bound to the upper one.</p><div class="scroll"><table class="rows" '

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from platypoos.explain.arrays import bars, courses, left_out
+from platypoos.explain.arrays import MOST_COORDINATES, bars, courses
 from platypoos.explain.origin import barred_in
 from platypoos.explain.sequences import Line, lines_of
 from platypoos.explain.verdict import lead
@@ -77,8 +77,8 @@ def steps_table(line: Line) -> tuple[list[str], list[list[str]]]:
 def courses_table(plan: Plan) -> list[list[str]]:
     """Where the actions are arrays: a small bar for each step and coordinate."""
     rows = [list(row) for row in courses(plan.space, plan.actions, plan.coordinate_names)]
-    hidden = left_out(plan.space)
-    return [*rows, [f"… {hidden} more", "", ""]] if hidden else rows
+    hidden = len(rows) - MOST_COORDINATES
+    return [*rows[:MOST_COORDINATES], [f"… {hidden} more", "", ""]] if hidden > 0 else rows
 
 
 def footer(plan: Plan) -> str:
