@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 import gymnasium
 import numpy as np
-from gymnasium.spaces import Box, Discrete, MultiDiscrete
+from gymnasium.spaces import Box, Discrete, MultiDiscrete, Tuple
 
 
 class Truth(NamedTuple):
@@ -157,8 +157,14 @@ class Levers(Walk):
         return super().step(action[0])
 
 
+class Mixed(Walk):
+    """A number and a choice."""
+
+    action_space = Tuple((Box(-1.0, 1.0, (1,)), Discrete(2)))
+
+
 class Keys(Levers):
-    """Too many combinations."""
+    """More combinations than a list should have."""
 
     action_space = MultiDiscrete([10] * 5)
 

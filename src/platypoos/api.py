@@ -84,8 +84,8 @@ def plan(
 
 
 def as_model(model: Any) -> Any:
-    """The model, or one around an environment."""
-    return GymnasiumModel(model) if is_environment(model) else model
+    """The model, or one around an environment, or of the environment with this id."""
+    return GymnasiumModel(model) if is_environment(model) or isinstance(model, str) else model
 
 
 class Agent:
@@ -96,8 +96,9 @@ class Agent:
     without it. ``warm_up`` waits for it.
 
     Args:
-        model: what to plan with, or a Gymnasium environment; ``agent.model`` is then a model of
-            it, and it is left where it is. The system that you act in may be another one.
+        model: what to plan with, or a Gymnasium environment (or its id); ``agent.model`` is then
+            a model of it, and it is left where it is. The system that you act in may be another
+            one.
         budget: the most calls of the model for each step.
         deadline: the seconds for each step, if the planner can stop at any time. One of the two,
             or both.
@@ -299,7 +300,7 @@ def control(
 
     Args:
         model: is planned with, and acted in (in ``model.acting``, if it has other ends there). Or
-            a Gymnasium environment, which is played from where it is.
+            a Gymnasium environment, which is played from where it is, or the id of one.
         planner: :class:`~platypoos.Platypus` if left out.
         budget: calls for each step.
         deadline: seconds for each step; see ``Agent``.

@@ -202,19 +202,19 @@ def check_function(name: str, value: object) -> None:
         raise InvalidArgument(f"{name} must be a function of the state, got {value!r}")
 
 
-def check_action_names(names: Any, num_actions: int) -> tuple[str, ...] | None:
+def check_action_names(names: Any, number: int, of: str = "action") -> tuple[str, ...] | None:
     """One text for each action, or None; else an error that names them."""
     if names is None:
         return None
     given = () if isinstance(names, str) or not isinstance(names, Iterable) else tuple(names)
     if not given or not all(isinstance(name, str) for name in given):
         raise InvalidArgument(
-            f"action_names must be a text for each action, such as ('left', 'right'), got {names!r}"
+            f"action_names must be a text for each {of}, such as ('left', 'right'), got {names!r}"
         )
-    if len(given) != num_actions:
+    if len(given) != number:
         raise InvalidArgument(
             f"action_names has {len(given)} names, {', '.join(map(repr, given))}, but there are "
-            f"{num_actions} actions; pass one for each"
+            f"{number} {of}s; pass one for each"
         )
     return given
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from platypoos.errors import InvalidArgument
+from platypoos.explain.arrays import coordinate_names
 from platypoos.explain.origin import Origin
 from platypoos.markup import escape, html_table, number, plain, show_state
 from platypoos.models.points import as_point
@@ -71,6 +72,8 @@ class Episode:
     @cached_property
     def action_names(self) -> tuple[str, ...]:
         """What the model calls its actions, or else they as text."""
+        if isinstance(self.space, Tried):
+            return self.space.names
         if self.plans:
             return self.plans[0].action_names
         if self.origin is not None and self.origin.action_names:
@@ -79,13 +82,21 @@ class Episode:
             return self.space.names
         return tuple(str(action) for action in range(max(self.actions, default=-1) + 1))
 
+    @cached_property
+    def coordinate_names(self) -> tuple[str, ...]:
+        """What the model calls the coordinates of its arrays; none if it does not tell."""
+        if self.space is None or self.origin is None:
+            return ()
+        return coordinate_names(self.space, self.origin.action_names)
+
     def as_dict(self) -> dict[str, Any]:
         """The episode as plain data, a row for each step; see ``from_dict``.
 
         States are left as they are if they are small and made of numbers and text, and are
-        written as text otherwise. Of each plan there are the values of the first actions.
+        written as text otherwise. Of each plan there are the values of the first actions; where
+        actions are arrays, these first actions too.
         """
-        from platypoos.explain.storing import stored_payloads
+        from platypoos.explain.storing import stored_payloads, stored_space
 
         total = 0.0
         rows = []
@@ -93,12 +104,22 @@ class Episode:
             zip(self.action_indices, self.rewards, self.step_calls, strict=True)
         ):
             total += reward
-            row = {"step": step, "action": action, "reward": reward, "total": total, "calls": calls}
+            row: dict[str, Any] = {
+                "step": step,
+                "action": action,
+                "reward": reward,
+                "total": total,
+                "calls": calls,
+            }
             if self.plans:
                 found = self.plans[step]
                 row["value"] = plain(found.value)
                 row["values"] = plain(found.action_values.tolist())
                 row["depth"] = found.depth
+                if isinstance(found.space, Tried):
+                    row["first_actions"] = [
+                        plain(a) for a in found.space.payloads[: len(found.action_values)]
+                    ]
             row["state"] = plain(self.states[step])
             rows.append(row)
         return {
@@ -112,7 +133,9 @@ class Episode:
             "steps_per_call": self.steps_per_call,
             "simulator_steps_at_most": self.calls * self.steps_per_call,
             "action_names": list(self.action_names),
+            "coordinate_names": list(self.coordinate_names),
             "payloads": None if self.space is None else stored_payloads(self.space),
+            "space": None if self.space is None else stored_space(self.space),
             "steps": rows,
             "last_state": plain(self.states[-1]),
         }
@@ -124,7 +147,8 @@ class Episode:
 
         check_kind(data, KIND, VERSION)
         steps = data["steps"]
-        space = restored_space(data.get("payloads"), max(1, len(data["action_names"])))
+        number = max(1, len(data["action_names"]))
+        space = restored_space(data.get("payloads"), number, data.get("space"))
         made = cls(
             actions=tuple(space.payloads[row["action"]] for row in steps),
             rewards=tuple(row["reward"] for row in steps),
@@ -136,6 +160,7 @@ class Episode:
             space=space,
         )
         vars(made)["action_names"] = tuple(data["action_names"])
+        vars(made)["coordinate_names"] = tuple(data.get("coordinate_names", ()))
         return made
 
     def save(self, path: str | Path) -> None:
@@ -199,7 +224,7 @@ class Episode:
         return f"<div><p><b>{escape(self)}</b></p>{html_table(head, rows)}{more}</div>"
 
     def __getstate__(self) -> dict[str, Any]:
-        _ = self.action_names
+        _ = self.action_names, self.coordinate_names
         return {**vars(self), "version": VERSION}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
@@ -212,12 +237,6 @@ def check_keep(keep: object) -> str:
     if keep not in {"summaries", "plans", "nothing"}:
         raise InvalidArgument(f'keep must be "summaries", "plans" or "nothing", got {keep!r}')
     return str(keep)
-
-
-def _taken(space: Space, actions: list[Any]) -> Space:
-    """The actions of an episode, of a space that cannot be listed."""
-    different = {as_point(space, action): action for action in actions}
-    return Tried(space, list(different.values()), len(different))
 
 
 class Record:
@@ -234,7 +253,7 @@ class Record:
         self._actions: list[Any] = []
         self._rewards: list[float] = []
         self._calls: list[int] = []
-        self._terminated = False
+        self._terminated = self._in_a_box = False
         self._discount = discount
 
     def add(self, plan: Plan, after: Transition) -> None:
@@ -246,10 +265,16 @@ class Record:
             self._plans.append(plan)
         elif self._keep == "summaries":
             self._plans.append(plan.brief())
+        self._in_a_box = isinstance(plan.space, Tried)
         self._actions.append(plan.action)
         self._rewards.append(after.reward)
         self._calls.append(plan.calls)
         self._terminated = after.terminated
+
+    def _taken(self) -> Space:
+        """The actions of an episode, of a space that is not listed."""
+        different = {as_point(self._space, action): action for action in self._actions}
+        return Tried(self._space, list(different.values()), len(different))
 
     def episode(self) -> Episode:
         """The episode so far."""
@@ -263,5 +288,5 @@ class Record:
             steps_per_call=self.steps_per_call,
             plans=tuple(self._plans),
             origin=self._origin,
-            space=self._space if self._space.is_finite else _taken(self._space, self._actions),
+            space=self._taken() if self._in_a_box or not self._space.is_finite else self._space,
         )

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from platypoos.discounting import spans
 from platypoos.episode import Episode
+from platypoos.explain.arrays import coordinate_names
 from platypoos.explain.origin import Origin
 from platypoos.explain.summary import Summary, summarize
 from platypoos.ledger.tree import OPENED, ROOT, TERMINAL, Tree
@@ -192,11 +193,19 @@ class Plan:
     def action_names(self) -> tuple[str, ...]:
         """What the model calls its actions (``model.action_names``), or else they as text."""
         names = () if self.origin is None else self.origin.action_names
-        return names if len(names) == self.space.n else self.space.names
+        named = len(names) == self.space.n and not isinstance(self.space, Tried)
+        return names if named else self.space.names
+
+    @cached_property
+    def coordinate_names(self) -> tuple[str, ...]:
+        """What the model calls the coordinates of its arrays; none if it does not tell."""
+        return coordinate_names(self.space, () if self.origin is None else self.origin.action_names)
 
     @property
     def labels(self) -> tuple[str, ...]:
         """The names of the actions as sentences use them: a number alone says too little."""
+        if isinstance(self.space, Tried):
+            return self.action_names
         return tuple(
             f"action {name}" if name.isdigit() else repr(name) for name in self.action_names
         )
@@ -239,7 +248,9 @@ class Plan:
         from platypoos.explain.brief import brief
 
         small = replace(self, **brief(self))
-        vars(small).update(depth=self.depth, action_names=self.action_names)
+        vars(small).update(depth=self.depth, coordinate_names=self.coordinate_names)
+        if small.space is self.space:
+            vars(small)["action_names"] = self.action_names
         return small
 
     def explain(self, path: str | Path | None = None, *, command: str | None = None) -> Explanation:
@@ -279,10 +290,10 @@ class Plan:
         from platypoos.explain.storing import plan_fields
 
         fields = plan_fields(data)
-        names, depth = fields.pop("action_names"), fields.pop("depth")
+        told = {name: fields.pop(name) for name in ("action_names", "coordinate_names", "depth")}
         noise = fields.pop("noise")
         made = cls(**fields, noise=None if noise is None else Noise(*noise))
-        vars(made).update(action_names=names, depth=depth)
+        vars(made).update(told)
         return made
 
     def __str__(self) -> str:
@@ -296,7 +307,8 @@ class Plan:
         return notebook(self)
 
     def __getstate__(self) -> dict[str, Any]:
-        _ = self.action_names, self.depth  # they come from the model and the whole tree
+        # They come from the model and the whole tree.
+        _ = self.action_names, self.coordinate_names, self.depth
         self_contained = {**vars(self), "tree": self.tree.copy(), "searched": None}
         self_contained["summary"] = self.summary
         return {**self_contained, "version": VERSION}

@@ -18,6 +18,8 @@ from platypoos.errors import InvalidArgument
 MOST_ENUMERATED = 10_000
 """A ``MultiDiscrete`` of at most so many actions is a finite list of them."""
 _LONGEST = 200  # characters of a space or an action in a message
+_MOST_NUMBERS = 8  # of an array in a name that is rounded
+_ALL_DIGITS = 17
 
 
 class Space(ABC):
@@ -229,8 +231,37 @@ class Tried(Discrete):
     """
 
     def __init__(self, space: Space, actions: Sequence[Any], firsts: int) -> None:
-        super().__init__(list(actions))
+        # They need not be told apart: two points may be the same array of a coarser type.
+        self._is_numbered = False
+        self._payloads = tuple(actions)
         self.of, self.firsts = space, firsts
+
+    @cached_property
+    def names(self) -> tuple[str, ...]:
+        """With three digits, and more for first actions that would look the same."""
+        names = [rounded_name(action, 3) for action in self._payloads]
+        for digits in (4, 6, _ALL_DIGITS):
+            firsts = names[: self.firsts]
+            for place, name in enumerate(firsts):
+                if firsts.count(name) > 1:
+                    names[place] = rounded_name(self._payloads[place], digits)
+        return tuple(names)
+
+    def name(self, action: Any) -> str:
+        """An action, rounded."""
+        place = self.find(action)
+        return rounded_name(action, 3) if place is None else self.names[place]
+
+    def find(self, action: Any) -> int | None:
+        """The place of an action in the list; None if it is not there."""
+        return self._by_point.get(_point(action))
+
+    @cached_property
+    def _by_point(self) -> dict[Any, int]:
+        known: dict[Any, int] = {}
+        for place, action in enumerate(self._payloads):
+            known.setdefault(_point(action), place)
+        return known
 
     def __repr__(self) -> str:
         return f"{self.of}"
@@ -484,6 +515,28 @@ def name_of(action: Any) -> str:
             return _cut("[" + ", ".join(name_of(entry) for entry in np.asarray(action)) + "]")
         return str(action.item()) if action.dtype.kind in "biu" else f"{float(action):g}"
     return _short(action)
+
+
+def rounded_name(action: Any, digits: int) -> str:
+    """A short text for a number, or an array of numbers.
+
+    >>> rounded_name(np.array([0.12345, -1.0]), 3), rounded_name(2.0, 3), rounded_name([0] * 20, 3)
+    ('[0.123, -1]', '2', '[0, 0, 0, 0, 0, 0, 0, 0, … 20 numbers]')
+    """
+    entries = np.ravel(np.asarray(action, np.float64)).tolist()
+    shown = [f"{entry + 0.0:.{digits}g}" for entry in entries[:_MOST_NUMBERS]]
+    if len(entries) > _MOST_NUMBERS:
+        shown.append(f"… {len(entries)} numbers")
+    return f"[{', '.join(shown)}]" if np.ndim(action) else shown[0]
+
+
+def _point(action: Any) -> Any:
+    """What equal arrays of numbers have in common; None if it is no array of numbers."""
+    try:
+        array = np.asarray(action, np.float64)
+    except (TypeError, ValueError):
+        return None
+    return (array.shape, *array.ravel().tolist())
 
 
 def _from_gymnasium(space: Any) -> Space | None:

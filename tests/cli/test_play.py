@@ -280,7 +280,7 @@ def test_check(capsys):
     [
         (["play", "CartPol-v1"], "cannot make 'CartPol-v1'"),
         (["check", "CartPole-v1", "--option", "x"], "--option takes NAME=VALUE, got 'x'"),
-        (["play", "Pendulum-v1"], "--actions 5"),
+        (["play", "Pendulum-v1", "--planner", "uniform"], "chooses from a finite list of actions"),
         (["play", "CartPole-v1", "--budget", "1"], "budget"),
         (["play", "CartPole-v1", "--seed", "-1"], "seed must be"),
         (["check", "CartPole-v1", "--seed", "-1"], "seed must be"),

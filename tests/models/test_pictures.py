@@ -13,7 +13,7 @@ from gymnasium.spaces import Discrete
 import platypoos as pp
 from platypoos import video
 from platypoos.ledger.streams import make_generator
-from platypoos.models.gymnasium import painting, registry
+from platypoos.models.gymnasium import making, registry
 from platypoos.models.gymnasium.families import MuJoCo
 from platypoos.models.gymnasium.making import make_environment
 from platypoos.models.gymnasium.snapshots import Keeper
@@ -37,7 +37,7 @@ FILMED = {
 @functools.cache
 def no_gl():
     """Why nothing can draw MuJoCo's pictures; empty if something can."""
-    painting._choose_gl()
+    making.choose_gl()
     env = gymnasium.make("Reacher-v5", render_mode="rgb_array")
     env.reset(seed=0)
     try:
@@ -257,7 +257,18 @@ def test_the_doctor_sees_limbs_apart(monkeypatch):
 )
 def test_mujoco_renders_with_the_library_that_is_there(monkeypatch, there, given, chosen):
     environment = {} if given is None else {"MUJOCO_GL": given}
-    monkeypatch.setattr(painting.os, "environ", environment)
-    monkeypatch.setattr(painting, "find_library", lambda name: name if name in there else None)
-    painting._choose_gl()
+    monkeypatch.setattr(making.os, "environ", environment)
+    monkeypatch.setattr(making, "find_library", lambda name: name if name in there else None)
+    making.choose_gl()
+    assert environment.get("MUJOCO_GL") == chosen
+
+
+@pytest.mark.parametrize(
+    ("environment", "chosen"),
+    [({}, "disable"), ({"DISPLAY": ":0"}, None), ({"MUJOCO_GL": "osmesa"}, "osmesa")],
+)
+def test_what_is_chosen_where_there_is_no_library(monkeypatch, environment, chosen):
+    monkeypatch.setattr(making.os, "environ", environment)
+    monkeypatch.setattr(making, "find_library", lambda name: None)
+    making.choose_gl("disable")
     assert environment.get("MUJOCO_GL") == chosen

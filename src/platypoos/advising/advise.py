@@ -85,7 +85,7 @@ def _recommend(
     discount, because = _choose_discount(model)
     random = noise.states > 0 or dynamics_of(model) == RANDOM
     access = Access.RESET if random else probe.access
-    budget = _round_down(seconds / each, probe.num_actions)
+    budget = _round_down(seconds / each, 1 if probe.in_a_box else probe.num_actions)
     batches = runs_in_batches(model) and factor == 1
     limits: dict[str, Any] = {"deadline": seconds} if batches else {"budget": budget}
     statements = (
@@ -101,7 +101,7 @@ def _recommend(
     )
     return Recommendation(
         name=str(getattr(model, "name", type(model).__name__)),
-        num_actions=probe.num_actions,
+        num_actions=None if probe.in_a_box else probe.num_actions,
         calls=probe.calls,
         interrupted=probe.interrupted,
         call_us=1e6 * cost,

@@ -13,6 +13,7 @@ from platypoos.models.gymnasium.actions import SPARSE, list_actions
 from platypoos.models.gymnasium.making import gymnasium_package
 from platypoos.models.gymnasium.model import ATARI_LIVES, GymnasiumModel
 from platypoos.models.gymnasium.registry import is_atari
+from platypoos.spaces import Discrete
 
 USUAL_STEPS = 100
 """Decisions of an episode, where the model does not know of a time limit."""
@@ -113,7 +114,9 @@ def _usual_lives(model: GymnasiumModel) -> str:
 
 
 def _given_actions(model: GymnasiumModel) -> int | str | None:
-    """``actions=`` as it was given: None if left out, empty if it was a list."""
+    """``actions=`` as it was given: None if left out, empty if it was a list or a box."""
+    if not isinstance(model.actions, Discrete):
+        return None if model.asked_actions is None else ""
     space = model.env.action_space
     guesses: list[Any] = [None]
     if getattr(space, "shape", None):

@@ -19,10 +19,16 @@ from platypoos.models.failures import act
 from platypoos.models.gymnasium.model import GymnasiumModel
 from platypoos.models.keys import key_of
 from platypoos.models.numbered import numbered
+from platypoos.models.points import has_points
+from platypoos.models.wrappers import WrappedModel
 from platypoos.progress import progress_bar
+from platypoos.spaces import Discrete
 
 PATIENCE = 1.0
 """Seconds until the progress is shown."""
+
+DRAWN = 16
+"""Actions of a box that are tried."""
 
 Vector = NDArray[np.float64]
 
@@ -56,6 +62,32 @@ class Walk:
         return bool(self.seen) and self.seen[-1].terminated
 
 
+class _Some(WrappedModel):
+    """A model with a few actions of a box, drawn at random: many are at a bound."""
+
+    def __init__(self, model: Any, rng: np.random.Generator) -> None:
+        super().__init__(model)
+        space = self.actions
+        first = space.draw(rng)
+        drawn = [first, *(space.vary(first, rng) for _ in range(DRAWN - 1))]
+        different = {np.asarray(action).tobytes(): action for action in drawn}
+        self.actions = Discrete(list(different.values()))
+
+    @property
+    def legal(self) -> None:
+        """Nothing: masks are for lists."""
+        return
+
+    @property
+    def policy(self) -> None:
+        """Nothing: what it chooses is hardly one of these actions."""
+        return
+
+    def step(self, state: Any, action: Any, rng: np.random.Generator) -> Any:
+        """Take ``action`` in ``state``."""
+        return self.model.step(state, action, rng)
+
+
 class Probe:
     """Calls a model, at most ``limit`` times.
 
@@ -70,8 +102,10 @@ class Probe:
         self, model: Any, limit: int, rng: np.random.Generator, on_call: Callable[[], None]
     ) -> None:
         self.model, self.limit = model, limit
-        self._view = numbered(model)
         self.choices, self.noise = rng.spawn(2)
+        self.space = actions_of(model)
+        self.in_a_box = has_points(self.space)
+        self._view = numbered(_Some(model, self.choices) if self.in_a_box else model)
         self.num_actions = actions_of(self._view).n
         self.access: Access = access_of(model)
         self.start = model.initial_state

@@ -25,7 +25,8 @@ class Recommendation:
     """How to plan with a model, and why. Print it for a table and the lines of code to copy."""
 
     name: str
-    num_actions: int
+    num_actions: int | None
+    """None if they cannot be listed."""
     calls: int
     """Calls of the model that were made to find out."""
     interrupted: bool
@@ -86,6 +87,7 @@ class Recommendation:
     @property
     def _title(self) -> str:
         actions = f"{self.num_actions} action{'s' if self.num_actions != 1 else ''}"
+        actions = "actions are not a list" if self.num_actions is None else actions
         stopped = ", interrupted" if self.interrupted else ""
         return f"{self.name}: {actions}; {self.calls} calls made{stopped}"
 

@@ -33,6 +33,7 @@ from platypoos.models.gymnasium.model import GymnasiumModel
 from platypoos.models.wrappers import NoisyReward
 from platypoos.plan import Episode, Plan
 from platypoos.progress import StatusLine
+from platypoos.spaces import Tried
 
 CHECK_EXAMPLES = """\
 examples:
@@ -46,8 +47,9 @@ the exit status is 0 if a planner can trust the simulator, else 1
 PLAY_EXAMPLES = """\
 examples:
   platypoos play CartPole-v1 --repeat 4 --budget 3000 --discount 0.9 --steps 125 --save out.gif
-  platypoos play Pendulum-v1 --actions 5 --repeat 4 --budget 3000 --steps 50
-  platypoos play HalfCheetah-v5 --actions sparse --repeat 4 --budget 1000 --steps 50 --save hc.gif
+  platypoos play Pendulum-v1 --budget 300 --steps 200
+  platypoos play Pendulum-v1 --actions 5 --repeat 4 --budget 3000 --steps 50     five torques
+  platypoos play HalfCheetah-v5 --repeat 4 --budget 1000 --steps 50 --save hc.gif
   platypoos play ALE/MsPacman-v5 --option repeat_action_probability=0.0 --budget 100 --steps 200
   platypoos play highway-fast-v0 --discount 0.9 --budget 50 --steps 30 --workers 2
 """
@@ -139,13 +141,13 @@ def add_environment_options(command: argparse.ArgumentParser) -> None:
 
 
 def add_actions(command: argparse.ArgumentParser) -> None:
-    """Which actions of a continuous box to choose from."""
+    """Which actions of a continuous box to choose from, if not from all."""
     command.add_argument(
         "--actions",
         type=box_actions,
         metavar="NUMBER|sparse",
-        help="of a continuous box: so many values of each coordinate, in all combinations; or "
-        "sparse, which is one coordinate at a time and some corners",
+        help="of a continuous box, choose from a list only: so many values of each coordinate, in "
+        "all combinations; or sparse, which is one coordinate at a time and some corners",
     )
 
 
@@ -187,7 +189,6 @@ class _Progress:
 
     def __init__(self, steps: int, quiet: bool, model: GymnasiumModel) -> None:
         self.steps, self.quiet = steps, quiet
-        self.names = model.action_names
         self.each = model.steps_per_call
         self.live = sys.stderr.isatty()
         self.line = StatusLine()
@@ -200,10 +201,13 @@ class _Progress:
         if self.quiet or not (self.live or (step + 1) % max(1, self.steps // 10) == 0):
             return
         rate = self.calls / (time.perf_counter() - self.start)
-        name = "" if self.names is None else f", {self.names[found.action_index]}"
+        name = found.action_names[found.action_index]
+        if not isinstance(found.space, Tried):
+            number = str(found.action_index)
+            name = number if name == number else f"{number}, {name}"
         each = f" of {self.each} simulator steps" if self.each > 1 else ""
         line = (
-            f"step {step + 1} of {self.steps}  action {found.action_index}{name}  reward so far "
+            f"step {step + 1} of {self.steps}  action {name}  reward so far "
             f"{self.total:.6g}  {rate:,.0f} calls/s{each}"
         )
         if self.live:

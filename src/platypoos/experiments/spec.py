@@ -285,8 +285,10 @@ class Block:
                               ("budget", self.budgets)]:  # fmt: skip
             if not several:
                 raise InvalidArgument(f"the block {self.title!r} has no {what}")
+        made_planners = []
         for planner in self.planners:
             made = self.cell(self.problems[0], planner, self.budgets[0], 0).make_planner()
+            made_planners.append(made)
             if self.access not in {access.name.lower() for access in made.access}:
                 raise InvalidArgument(
                     f"{planner.title} cannot plan with access {self.access}; leave it out"
@@ -304,8 +306,11 @@ class Block:
                 raise InvalidArgument(
                     f"{problem.title} can only be reset: its dynamics are random; pass access reset"
                 )
-            for budget in self.budgets:
-                check_budget(check_budget(budget, 1) // self.frames, actions_of(model).n)
+            for made in made_planners:
+                made.view_of(model)  # an error if it cannot choose from the model's actions
+                least = made.count(actions_of(model))
+                for budget in self.budgets:
+                    check_budget(check_budget(budget, 1) // self.frames, least)
 
 
 @dataclass(frozen=True)

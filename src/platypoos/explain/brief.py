@@ -9,6 +9,7 @@ import numpy as np
 
 from platypoos.explain.sequences import ends_by_action
 from platypoos.ledger.tree import ROOT, Tree, make_tree, path_to, set_node, set_root
+from platypoos.spaces import Tried
 
 if TYPE_CHECKING:
     from platypoos.plan import Plan
@@ -32,10 +33,14 @@ def brief(plan: Plan) -> dict[str, Any]:
     others = [action for action in others if not np.isnan(values[action])]
     kept = [plan.action_index, *sorted(others, key=lambda action: -values[action])[:1]]
     tree, nodes = extract(plan.tree, [ends[action] for action in kept if action in ends])
+    space = plan.space
+    if isinstance(space, Tried):
+        space = fewer(space, tree)
     small = is_small(plan.state)
     states = {new: plan.states[old] for new, old in enumerate(nodes) if old in plan.states}
     return {
         "tree": tree,
+        "space": space,
         "node": nodes.index(plan.node),
         "estimates": np.array(values),
         "states": states if small else {},
@@ -43,6 +48,16 @@ def brief(plan: Plan) -> dict[str, Any]:
         "worth": None,
         "searched": None,
     }
+
+
+def fewer(space: Tried, tree: Tree) -> Tried:
+    """The actions of a small tree and all first ones; the tree's are numbered anew."""
+    size = tree.num_nodes
+    later = [a for a in dict.fromkeys(tree.action[1:size].tolist()) if a >= space.firsts]
+    kept = [*range(space.firsts), *later]
+    place = {old: new for new, old in enumerate(kept)}
+    tree.action[1:size] = [place[old] for old in tree.action[1:size].tolist()]
+    return Tried(space.of, [space.payloads[old] for old in kept], space.firsts)
 
 
 def is_small(state: Any) -> bool:

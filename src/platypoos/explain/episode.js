@@ -5,7 +5,10 @@
   const get = name => document.getElementById(name), steps = data.steps;
   const SVG = "http://www.w3.org/2000/svg";
   const short = x => x === null || x === undefined ? "–" : String(Number(x.toPrecision(5)));
-  const name = a => data.names[a] === undefined ? String(a) : data.names[a];
+  const name = (a, s) => {  // where actions are arrays, each step has its own list of them
+    const names = s.names || data.names;
+    return names[a] === undefined ? String(a) : names[a];
+  };
   function make(kind, parent, text, style) {
     const one = document.createElement(kind);
     if (text !== undefined) one.textContent = text;
@@ -97,7 +100,7 @@
     const rival = order.find(a => a !== s.action);
     for (const a of order) {
       const kind = a === s.action ? "is-best" : a === rival ? "is-rival" : "";
-      make("div", box, name(a), `name ${kind}`);
+      make("div", box, name(a, s), `name ${kind}`);
       const mark = make("b", make("div", box, undefined, `lane ${kind}`));
       mark.style.left = `${high > low ? 6 + 88 * (s.values[a] - low) / (high - low) : 50}%`;
       make("div", box, short(s.values[a]), "num");
@@ -114,7 +117,7 @@
       make("td", row, `+${i + 1}`);
       for (const one of s.ahead) {
         const step = one[i];
-        make("td", row, step ? name(step[0]) : "");
+        make("td", row, step ? name(step[0], s) : "");
         make("td", row, step ? short(step[1]) : "");
         make("code", make("td", row, undefined, "leads"), step ? step[2] : "");
       }
@@ -127,7 +130,7 @@
     const s = steps[now];
     slider.value = now;
     get("where").textContent = `${now + 1} / ${steps.length}`;
-    get("title").textContent = `Step ${now + 1}: ${name(s.action)}`;
+    get("title").textContent = `Step ${now + 1}: ${name(s.action, s)}`;
     get("told").textContent = `state ${s.state}; reward received ${short(s.reward)}, ${s.calls.toLocaleString("en")} calls`;
     get("lead").textContent = s.lead || "";
     if (data.pictures.length) { get("frame").src = data.pictures[data.frames[now]]; get("frame").hidden = false; }

@@ -19,6 +19,7 @@ from platypoos.explain.pictures import Painter, landmarks_of, places_of
 from platypoos.explain.sequences import Line, lines_of
 from platypoos.explain.verdict import lead
 from platypoos.markup import escape, number, show_state
+from platypoos.spaces import Tried
 
 if TYPE_CHECKING:
     from platypoos.episode import Episode
@@ -50,6 +51,8 @@ def episode_page(episode: Episode, command: str | None = None) -> str:
         f"{episode.calls:,} calls of the model",
         f"discount {episode.discount:g}",
     ]
+    if episode.coordinate_names:
+        facts.append(f"an action is [{', '.join(episode.coordinate_names)}]")
     data = episode_data(episode, model)
     end = "The episode ended by itself."
     if not episode.terminated:
@@ -148,6 +151,8 @@ def _step(episode: Episode, t: int, plan: Plan | None) -> dict[str, Any]:
         "state": show_state(episode.states[t]),
     }
     if plan is not None:
+        if isinstance(plan.space, Tried):  # each plan has its own list of actions
+            row["action"], row["names"] = plan.action_index, list(plan.action_names)
         row["value"] = _finite(plan.value)
         row["values"] = [_finite(value) for value in plan.action_values.tolist()]
         row["gap"] = _finite(plan.gap)

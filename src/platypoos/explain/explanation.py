@@ -8,12 +8,14 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from platypoos.checks import same
+from platypoos.explain.arrays import bars, courses
 from platypoos.explain.flips import Flip, flips_of
 from platypoos.explain.origin import code_of
 from platypoos.explain.sequences import Line, lines_of
 from platypoos.explain.summary import Summary
 from platypoos.explain.verdict import ends_of, higher, margin_of, undecided, verdict_of
 from platypoos.markup import escape, html_table, number, plain, rounded, show_state, signed
+from platypoos.spaces import Tried
 
 if TYPE_CHECKING:
     from platypoos.plan import Plan
@@ -35,7 +37,9 @@ class Choice:
     interval: tuple[float, float] | None
     """95 %, as far as noise is concerned; None if the planner cannot tell."""
     samples: int
-    """Of sequences that begin with it."""
+    """Of sequences that begin with it; where actions are arrays, of the best one of these."""
+    bars: str = ""
+    """Where actions are arrays, a small bar for each coordinate."""
 
 
 @dataclass(frozen=True)
@@ -92,6 +96,9 @@ class Explanation:
     action_names: tuple[str, ...]
     code: str
     """How to make the plan again."""
+    coordinates: tuple[tuple[str, str, str], ...] = ()
+    """Where actions are arrays: the name of each coordinate, a small bar for each step of the
+    recommended sequence, and its bounds."""
     version: int = field(default=VERSION)
 
     def as_dict(self) -> dict[str, Any]:
@@ -100,6 +107,7 @@ class Explanation:
         more = ("calls", "budget", "depth", "discount", "planner", "model", "state", "code")
         data = {name: getattr(self, name) for name in (*flat, "parts_at", "meets_at", *more)}
         data["action_names"] = self.action_names
+        data["coordinates"] = self.coordinates
         data["choices"] = [vars(choice) for choice in self.choices]
         data["best"] = self.best.as_dict()
         data["rival"] = None if self.rival is None else self.rival.as_dict()
@@ -164,6 +172,9 @@ def explanation_of(plan: Plan, command: str | None = None) -> Explanation:
     counts = [0] * plan.num_actions
     if searched is not None:
         counts = [sum(row[a] for row in searched.counts) for a in range(plan.num_actions)]
+    elif isinstance(plan.space, Tried):
+        counts = [lines[a].samples if a in lines else 0 for a in range(plan.num_actions)]
+    payloads = plan.space.payloads
     values = plan.action_values
     choices = tuple(
         Choice(
@@ -172,6 +183,7 @@ def explanation_of(plan: Plan, command: str | None = None) -> Explanation:
             None if math.isnan(values[action]) else float(values[action]),
             lines[action].interval if action in lines else None,
             counts[action],
+            bars(plan.space, payloads[action]) if isinstance(plan.space, Tried) else "",
         )
         for action in range(plan.num_actions)
     )
@@ -202,6 +214,7 @@ def explanation_of(plan: Plan, command: str | None = None) -> Explanation:
         state=plan.state,
         action_names=plan.action_names,
         code=command or code_of(plan),
+        coordinates=tuple(courses(plan.space, plan.actions, plan.coordinate_names)),
     )
 
 

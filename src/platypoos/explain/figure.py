@@ -7,7 +7,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from platypoos.errors import InvalidArgument
+from platypoos.explain.arrays import coordinates
 from platypoos.explain.pictures import landmarks_of, places_of
+from platypoos.spaces import Tried
 from platypoos.version import install
 
 if TYPE_CHECKING:
@@ -39,7 +41,14 @@ def episode_figure(episode: Episode) -> Any:
     left.legend(handles, labels, frameon=False, loc="best")
     model = None if episode.origin is None else episode.origin.model
     path = places_of(model, list(episode.states))
-    if path is None:
+    if path is None and isinstance(episode.space, Tried):
+        rows = coordinates(episode.actions).T[:MOST_NAMES]
+        for place, row in enumerate(rows):
+            named = episode.coordinate_names
+            right.plot(steps, row, label=named[place] if named else f"[{place}]")
+        right.legend(frameon=False, loc="best", fontsize=7)
+        right.set(xlabel="step", ylabel="coordinates", title="actions taken")
+    elif path is None:
         right.step(steps, episode.action_indices, where="mid", color="#b3541e")
         names = episode.action_names
         if len(names) <= MOST_NAMES:

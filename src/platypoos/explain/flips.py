@@ -11,6 +11,7 @@ import numpy as np
 from platypoos.explain.sequences import CONFIDENT, Line, depths_of, firsts_of, layers_of, spread_of
 from platypoos.ledger.tree import OPENED, ROOT, TERMINAL
 from platypoos.markup import number
+from platypoos.spaces import Tried
 
 if TYPE_CHECKING:
     from platypoos.plan import Plan
@@ -195,6 +196,13 @@ def _beyond(plan: Plan, best: Line, rival: Line) -> Flip:
     if plan.enough:
         text = "Everything within reach was seen, or the lead is larger than what was not seen."
         return Flip("calls", text + " More calls are unlikely to flip the decision.", 0.0)
+    if isinstance(plan.space, Tried):
+        text = (
+            f"There are more actions than can be tried. More calls can flip the decision if they "
+            f"find a sequence that is worth more than {number(best.value, 4)} and begins with "
+            "another action."
+        )
+        return Flip("calls", text)
     if not plan.is_whole:
         text = (
             "More calls are unlikely to flip the decision."

@@ -99,6 +99,11 @@ def _gymnasium_code(model: Any) -> str:
     seed = getattr(model, "seed", 0)
     if seed:
         settings.append(f"seed={seed}")
+    actions = getattr(model, "asked_actions", None)
+    if isinstance(actions, int | str):
+        settings.append(f"actions={actions!r}")
+    elif actions is not None:
+        settings.append("actions=...")
     repeat = getattr(model, "repeat", 1)
     if repeat != 1:
         settings.append(f"repeat={repeat}")

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from platypoos.errors import InvalidArgument
+from platypoos.explain.arrays import MOST_COORDINATES
 from platypoos.explain.explanation import Explanation, describe_state
 from platypoos.explain.pictures import Painter, landmarks_of, places_of
 from platypoos.explain.sequences import Line, Step
@@ -56,6 +57,10 @@ def plan_page(why: Explanation, model: Any = None) -> str:
         sequences = _sequences(why, painter)
     facts = [why.model, why.planner, f"{why.calls:,} calls of the model"]
     facts += [f"discount {why.discount:g}", f"depth {why.depth}"]
+    if why.coordinates:
+        names = [name for name, _, _ in why.coordinates[:MOST_COORDINATES]]
+        names += ["…"] if len(why.coordinates) > MOST_COORDINATES else []
+        facts.append(f"an action is [{', '.join(names)}]")
     chip = meaning = ""
     if why.verdict:
         word = why.verdict[0].upper() + why.verdict[1:]
@@ -158,7 +163,8 @@ def _values(why: Explanation) -> str:
         text = rounded(value, margin)
         text += f" ± {rounded(margin, margin)}" if margin > 0.0 else ""
         rows.append(
-            f'<div class="name {kind}">{escape(choice.name)}</div><div class="lane {kind}">{band}'
+            f'<div class="name {kind}">{escape(choice.name)}{_small(choice.bars)}</div>'
+            f'<div class="lane {kind}">{band}'
             f'<b style="left:{scale(value)}%"></b></div>'
             f'<div class="num">{text}</div>'
         )
@@ -217,10 +223,32 @@ def _sequences(why: Explanation, painter: Painter) -> str:
         '<p class="note">Steps with few samples (in brackets) are guesses; only the first action '
         "is taken.</p>"
     )
+    content += _courses(why)
     if painter.failure:
         note += f" There are no pictures: {painter.failure}"
     title = "The best sequence and its rival" if rival else "The best sequence"
     return section(title, note, content, "sequences")
+
+
+def _small(text: str) -> str:
+    return f" <small>{escape(text)}</small>" if text else ""
+
+
+def _courses(why: Explanation) -> str:
+    """Where actions are arrays: what each coordinate does along the recommended sequence."""
+    if not why.coordinates:
+        return ""
+    rows = "".join(
+        f"<tr><td>{escape(name)}</td><td>{escape(signs)}</td><td>{escape(bounds)}</td></tr>"
+        for name, signs, bounds in why.coordinates[:MOST_COORDINATES]
+    )
+    hidden = len(why.coordinates) - MOST_COORDINATES
+    rows += f"<tr><td>… {hidden} more</td><td></td><td></td></tr>" if hidden > 0 else ""
+    return (
+        '<p class="note">The recommended sequence, coordinate by coordinate: a bar for each '
+        f'step, from the lower bound to the upper one.</p><div class="scroll"><table class="rows" '
+        f'id="courses">{rows}</table></div>'
+    )
 
 
 def _cell(line: Line | None, t: int, kind: str, painter: Painter) -> str:

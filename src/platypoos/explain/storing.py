@@ -11,7 +11,8 @@ from platypoos.explain.origin import Origin
 from platypoos.explain.sequences import Line, lines_of
 from platypoos.ledger.tree import ROOT, TERMINAL, make_tree, set_node, set_root
 from platypoos.markup import check_version, plain
-from platypoos.spaces import Discrete, Space
+from platypoos.models.points import as_action
+from platypoos.spaces import Box, Discrete, MultiDiscrete, Space, Tried
 
 if TYPE_CHECKING:
     from platypoos.plan import Plan
@@ -43,7 +44,9 @@ def plan_as_dict(plan: Plan) -> dict[str, Any]:
         "noise": None if plan.noise is None else plain(list(plan.noise)),
         "state": plain(plan.state),
         "action_names": list(plan.action_names),
+        "coordinate_names": list(plan.coordinate_names),
         "payloads": stored_payloads(plan.space),
+        "space": stored_space(plan.space),
         "action_values": plain(plan.action_values.tolist()),
         "sequences": [_line_as_dict(line) for line in lines.values()],
         "planner": None if origin is None else origin.planner_name,
@@ -55,11 +58,35 @@ def plan_as_dict(plan: Plan) -> dict[str, Any]:
 
 def stored_payloads(space: Space) -> list[Any] | None:
     """The actions as plain data; None if they are only numbered."""
+    if isinstance(space, Tried):
+        return [np.asarray(action).tolist() for action in space.payloads]
     return None if space.is_numbered else [plain(action) for action in space.payloads]
 
 
-def restored_space(payloads: list[Any] | None, number: int) -> Space:
+def stored_space(space: Space) -> dict[str, Any] | None:
+    """Where the actions are from, if they are some of a box; None if they are all."""
+    if not isinstance(space, Tried):
+        return None
+    of: Any = space.of
+    if isinstance(of, MultiDiscrete):
+        return {"firsts": space.firsts, "sizes": of.sizes.tolist()}
+    bounds = {"low": of.low.tolist(), "high": of.high.tolist(), "dtype": str(of.low.dtype)}
+    return {"firsts": space.firsts, **bounds}
+
+
+def restored_space(
+    payloads: list[Any] | None, number: int, stored: dict[str, Any] | None = None
+) -> Space:
     """The actions from what was stored: as plain data, or only their numbers."""
+    if payloads is not None and stored is not None:
+        of: Space
+        if "sizes" in stored:
+            of = MultiDiscrete(stored["sizes"])
+        else:
+            kind = np.dtype(stored["dtype"])
+            of = Box(np.array(stored["low"], kind), np.array(stored["high"], kind))
+        actions = [as_action(of, tuple(np.ravel(action))) for action in payloads]
+        return Tried(of, actions, stored["firsts"])
     if payloads is not None:
         try:
             return Discrete(payloads)
@@ -122,7 +149,7 @@ def plan_fields(data: dict[str, Any]) -> dict[str, Any]:
         node = last if line["action"] == data["action"] else node
     tree.size[0] = size
     interval = data["gap_interval"]
-    space = restored_space(data.get("payloads"), len(data["action_values"]))
+    space = restored_space(data.get("payloads"), len(data["action_values"]), data.get("space"))
     return {
         "action": space.payloads[data["action"]],
         "action_index": data["action"],
@@ -145,6 +172,7 @@ def plan_fields(data: dict[str, Any]) -> dict[str, Any]:
         "noise": data["noise"],
         "depth": data["depth"],
         "action_names": tuple(data["action_names"]),
+        "coordinate_names": tuple(data.get("coordinate_names", ())),
         "origin": Origin(
             None, data["planner"], data["seed"], data["access"], None, data["model"] or "Model"
         ),

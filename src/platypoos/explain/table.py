@@ -6,10 +6,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from platypoos.explain.arrays import MOST_COORDINATES, bars, courses
 from platypoos.explain.origin import barred_in
 from platypoos.explain.sequences import Line, lines_of
 from platypoos.explain.verdict import lead
 from platypoos.markup import escape, html_table, number, show_state, text_table
+from platypoos.spaces import Tried
 
 if TYPE_CHECKING:
     from platypoos.plan import Plan
@@ -22,6 +24,8 @@ def decision(plan: Plan) -> str:
     """The decision in one line."""
     number = plan.action_index
     name = plan.action_names[number]
+    if isinstance(plan.space, Tried):
+        return f"decision: {name}{lead(plan)}"
     shown = f"action {number}" if name == str(number) else f"{name} (action {number})"
     return f"decision: {shown}{lead(plan)}"
 
@@ -33,13 +37,18 @@ def values_table(plan: Plan, lines: dict[int, Line]) -> tuple[list[str], list[li
     order.remove(plan.action_index)
     runner_up = next((a for a in order if not np.isnan(values[a])), None)
     with_interval = plan.noise is not None and plan.noise.deviation > 0.0
-    head = ["first action", "value", *(["95 % interval"] if with_interval else []), ""]
+    space = plan.space
+    tried = isinstance(space, Tried)
+    head = ["first action", *([""] if tried else []), "value"]
+    head += [*(["95 % interval"] if with_interval else []), ""]
     rows = []
     barred = barred_in(plan)
     for action in [plan.action_index, *order][:MOST_ACTIONS]:
         value = values[action]
         unknown = "not allowed" if action in barred else "not evaluated"
         row = [plan.action_names[action], unknown if np.isnan(value) else number(value)]
+        if isinstance(space, Tried):
+            row.insert(1, bars(space, space.payloads[action]))
         if with_interval:
             interval = lines[action].interval if action in lines else None
             text = "" if interval is None else f"{number(interval[0])} to {number(interval[1])}"
@@ -63,6 +72,13 @@ def steps_table(line: Line) -> tuple[list[str], list[list[str]]]:
             row.append(show_state(step.state, STATE_WIDTH) + end)
         rows.append(row)
     return head, rows
+
+
+def courses_table(plan: Plan) -> list[list[str]]:
+    """Where the actions are arrays: a small bar for each step and coordinate."""
+    rows = [list(row) for row in courses(plan.space, plan.actions, plan.coordinate_names)]
+    hidden = len(rows) - MOST_COORDINATES
+    return [*rows[:MOST_COORDINATES], [f"… {hidden} more", "", ""]] if hidden > 0 else rows
 
 
 def footer(plan: Plan) -> str:
@@ -103,6 +119,9 @@ def table(plan: Plan) -> str:
     steps = ["  " + row for row in _flush(head, rows)]
     if len(best.steps) > MOST_STEPS:
         steps.append(f"  … {len(best.steps) - MOST_STEPS} more")
+    drawn = courses_table(plan)
+    if drawn:
+        steps += ["", *("  " + row for row in text_table(drawn[0], drawn[1:], 3))]
     rule = beside_the_rule(plan)
     said = [decision(plan), rule] if rule else [decision(plan)]
     parts = [*said, "", *shown, "", "the recommended sequence:", *steps, "", footer(plan)]
@@ -131,5 +150,8 @@ def notebook(plan: Plan) -> str:
     parts.append(html_table(*steps_table(best)))
     if len(best.steps) > MOST_STEPS:
         parts.append(f"<p>… {len(best.steps) - MOST_STEPS} more</p>")
+    drawn = courses_table(plan)
+    if drawn:
+        parts.append(html_table(["coordinate", "step by step", "bounds"], drawn))
     parts.append(f"<p>{escape(footer(plan))}</p>")
     return f"<div>{''.join(parts)}</div>"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import enum
+import math
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeGuard, runtime_checkable
 
@@ -10,7 +11,7 @@ import numpy as np
 
 from platypoos.checks import check_action_names, missing_from
 from platypoos.errors import InvalidArgument
-from platypoos.spaces import Space, as_space
+from platypoos.spaces import Box, MultiDiscrete, Space, as_space
 
 if TYPE_CHECKING:
     from platypoos.models.compiled import CompiledModel
@@ -55,7 +56,8 @@ class Model(Protocol):
     - ``policy(state)``: an action, or a weight for each action. The default planner tries to
       improve on it; planners that roll out draw actions by it.
     - ``features(state)``: a value for each feature of a state, for planners that look for new ones.
-    - ``action_names``: a text for each action, to print plans with.
+    - ``action_names``: a text for each action, or for each coordinate of arrays, to print plans
+      with.
     - ``steps_per_call``: the simulator's steps that a call takes at most, if it is more than one.
     - ``acting``: a model of the same states to act in, if ends are different there.
     """
@@ -102,14 +104,18 @@ def count_actions(model: Any) -> int:
 
 
 def check_names(names: Any, actions: Space) -> tuple[str, ...] | None:
-    """A text for each action of a finite space, or None; else an error that names them."""
+    """A text for each action, or of arrays for each coordinate; or None; else an error.
+
+    >>> check_names(["steering", "gas"], Box([-1.0, 0.0], 1.0))
+    ('steering', 'gas')
+    """
     if names is None:
         return None
-    if not actions.is_finite:
-        raise InvalidArgument(
-            f"action_names are for a list of actions, but the actions are {actions}; leave them out"
-        )
-    return check_action_names(names, actions.n)
+    if not isinstance(actions, Box | MultiDiscrete):
+        return check_action_names(names, actions.n)
+    if actions.is_finite and not isinstance(names, str) and np.size(names) == actions.n:
+        return check_action_names(names, actions.n)
+    return check_action_names(names, math.prod(actions.shape), "coordinate")
 
 
 def check_dynamics(dynamics: object) -> str:

@@ -43,8 +43,8 @@ class FunctionModel:
         features: ``features(state)`` returns a value for each feature of a state, as a tuple, a
             list or an array, for planners that look for new ones; not needed for states that are
             made of hashable values.
-        action_names: a text for each action, to print plans with; the actions themselves as text
-            if left out.
+        action_names: a text for each action, or for each coordinate of a box, to print plans
+            with; the actions themselves as text if left out.
         access: ``Access.RESET`` if only whole trajectories from the root can be simulated.
 
     >>> import platypoos as pp

@@ -14,6 +14,7 @@ from platypoos.models.array import ArrayModel
 from platypoos.models.base import Access, Transition, access_of, actions_of, is_compiled
 from platypoos.models.failures import act, brief
 from platypoos.models.numbered import numbered
+from platypoos.models.points import has_points
 
 LONGEST = 50
 """Most steps of a walk. Only walks whose state stays the same take more than one."""
@@ -36,9 +37,14 @@ def check_goes_on(model: Any, state: Any, most: int) -> int:
     longest = min(LONGEST, most // 2)
     if longest < 1:
         return 0
-    model, payloads = numbered(model), actions_of(model).payloads
-    advisor = Advisor(model)
-    action = int(np.flatnonzero(advisor.mask(state))[0]) if advisor.masked else 0
+    space = actions_of(model)
+    if has_points(space):
+        action = taken = space.draw(np.random.default_rng(0))
+    else:
+        model = numbered(model)
+        advisor = Advisor(model)
+        action = int(np.flatnonzero(advisor.mask(state))[0]) if advisor.masked else 0
+        taken = space.payloads[action]
     before = _copied(state)
     one = _walk(model, state, action, longest)
     if _alike(before, state) is False:
@@ -54,12 +60,12 @@ def check_goes_on(model: Any, state: Any, most: int) -> int:
             "can go on from (GymnasiumModel does that for Gymnasium environments). If its results "
             "are random, draw all randomness from rng",
             state=state,
-            action=payloads[action],
+            action=taken,
         )
     return len(one) + len(other)
 
 
-def _walk(model: Any, state: Any, action: int, longest: int) -> list[Transition]:
+def _walk(model: Any, state: Any, action: Any, longest: int) -> list[Transition]:
     """One action again and again, as long as the state stays the same."""
     rng, here = np.random.default_rng(0), state
     steps: list[Transition] = []

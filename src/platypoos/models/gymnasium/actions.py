@@ -1,16 +1,18 @@
-"""Which actions of an environment to choose from: enumerated, a grid, sparse, or a list."""
+"""Which actions of an environment to choose from: its space, a grid, sparse ones, or a list."""
 
 from __future__ import annotations
 
 import copy
 import itertools
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
 
 from platypoos.checks import check_count, check_seed
 from platypoos.errors import InvalidArgument
+from platypoos.models.points import MOST_LISTED
+from platypoos.spaces import Box, MultiDiscrete, as_space
 
 MOST_ACTIONS = 256
 """The most actions that are enumerated."""
@@ -18,7 +20,79 @@ SOME = object()
 """Asks for a few actions of any kind."""
 SPARSE = "sparse"
 """Asks for ``sparse_actions`` of a box."""
+_TRIED = 16  # actions of a box that trials take
 _ALL_CORNERS = 12  # a box of at most so many coordinates has its corners listed
+
+
+def array_space(env: Any, actions: Any) -> Box | MultiDiscrete | None:
+    """The arrays to choose from, if the environment is planned in as it is; None for a list.
+
+    Args:
+        env: the environment.
+        actions: what the user asked for. A box asks for a part of the environment's.
+    """
+    from gymnasium import spaces
+
+    space = env.action_space
+    if _is_box(actions):
+        return _part(space, as_space(actions), spaces)
+    if actions is not None:
+        return None
+    if isinstance(space, spaces.Box):
+        return _whole_box(env, space)
+    if isinstance(space, spaces.MultiDiscrete | spaces.MultiBinary):
+        counts = np.broadcast_to(getattr(space, "nvec", 2), space.shape)
+        if np.any(getattr(space, "start", 0)) or np.prod(counts.astype(object)) <= MOST_LISTED:
+            return None
+        return MultiDiscrete(counts)
+    return None
+
+
+def _is_box(actions: Any) -> bool:
+    return hasattr(actions, "low") and hasattr(actions, "high")
+
+
+def _whole_box(env: Any, space: Any) -> Box:
+    of = f"the actions of {type(env.unwrapped).__name__} are {space}"
+    if np.dtype(space.dtype).kind != "f":
+        raise InvalidArgument(f"{of}, a box of whole numbers; pass a list of actions, actions=[…]")
+    if not (np.isfinite(space.low).all() and np.isfinite(space.high).all()):
+        raise InvalidArgument(
+            f"{of}, a box without finite bounds; say where to look: actions=pp.Box(low, high), or "
+            "pass a list of actions, actions=[…], or wrap the environment so that its actions "
+            "have bounds"
+        )
+    try:
+        return Box(space.low, space.high)
+    except InvalidArgument as error:
+        raise InvalidArgument(f"{of}: {error}; pass a list of actions, actions=[…]") from None
+
+
+def _part(space: Any, asked: Any, spaces: Any) -> Box:
+    """A box inside that of the environment, in its numbers."""
+    if not isinstance(space, spaces.Box) or np.dtype(space.dtype).kind != "f":
+        raise InvalidArgument(f"actions={asked} is for a continuous box, but they are {space}")
+    if asked.shape not in ((), space.shape):
+        raise InvalidArgument(
+            f"actions={asked} has the shape {asked.shape}, but the actions are {space}"
+        )
+    low, high = (np.broadcast_to(bound, space.shape) for bound in (asked.low, asked.high))
+    if (low < space.low).any() or (high > space.high).any():
+        raise InvalidArgument(f"actions={asked} is not inside of {space}")
+    return Box(low.astype(space.dtype), high.astype(space.dtype))
+
+
+def as_given(space: Box | MultiDiscrete, kind: Any) -> Callable[[Any], Any]:
+    """A function that makes an action of the space what the environment takes, made anew."""
+    shape, make = space.shape, np.array
+
+    def given(action: Any) -> Any:
+        array = make(action, kind)
+        if array.shape != shape:
+            space.check(action)  # it says what is wrong
+        return array
+
+    return given
 
 
 def list_actions(env: Any, actions: Any) -> list[Any]:
@@ -41,15 +115,13 @@ def list_actions(env: Any, actions: Any) -> list[Any]:
         listed = _enumerate(space, spaces)
         if listed is None:
             raise InvalidArgument(
-                f"the actions of {type(env.unwrapped).__name__} are {space}; pass the ones to "
-                "choose from: actions=5 for five values of each coordinate (play: --actions 5), "
-                "actions='sparse' for one coordinate at a time and some corners, or a list of "
-                "actions"
+                f"the actions of {type(env.unwrapped).__name__} are {space}; pass a list of the "
+                "ones to choose from, actions=[…]"
             )
         return listed
     if isinstance(actions, str) or not hasattr(actions, "__len__") or not len(actions):
         raise InvalidArgument(
-            f"actions must be a list of actions, a number or 'sparse', got {actions!r}"
+            f"actions must be a list of actions, a number, 'sparse' or a box, got {actions!r}"
         )
     chosen = [_as_action(action, space, spaces) for action in actions]
     for given, action in zip(actions, chosen, strict=True):
@@ -65,12 +137,18 @@ def some_actions(env: Any) -> list[Any]:
     except InvalidArgument:
         space = copy.deepcopy(env.action_space)
         space.seed(0)
-        return [space.sample() for _ in range(16)]
+        return [space.sample() for _ in range(_TRIED)]
+
+
+def drawn_actions(space: Box | MultiDiscrete, given: Callable[[Any], Any]) -> list[Any]:
+    """A few actions of a space, for trials."""
+    rng = np.random.default_rng(0)
+    return [given(space.draw(rng)) for _ in range(_TRIED)]
 
 
 def is_list(actions: Any) -> bool:
     """Whether ``actions=`` is a list of actions."""
-    asked = actions is None or actions is SOME or isinstance(actions, str)
+    asked = actions is None or actions is SOME or isinstance(actions, str) or _is_box(actions)
     return not asked and not _is_count(actions)
 
 

@@ -178,7 +178,7 @@ class _Doctor:
         for number in range(self.trajectories):
             if not clock(points):
                 break
-            drive = random_drive(self.model.env_actions, self.steps, self.rng)
+            drive = random_drive(self.model.trial_actions, self.steps, self.rng)
             self.model.start(number)
             alone = drive.run(self.keeper)
             if not all(np.isfinite(reward) for _, reward, _ in alone):
@@ -279,7 +279,7 @@ class _Doctor:
             self.model.start(1000 + number)
             for step in range(self.steps):
                 snapshot = keeper.save()
-                drive = random_drive(self.model.env_actions, AHEAD, rng)
+                drive = random_drive(self.model.trial_actions, AHEAD, rng)
                 coin = Coin(keeper, snapshot, drive, rng)
                 self.random_dynamics |= coin.random
                 noisy |= coin.noisy
@@ -336,7 +336,7 @@ class _Doctor:
         return isinstance(self.keeper, ToyText) and self.keeper.is_deterministic()
 
     def _costs(self) -> dict[str, float]:
-        keeper, actions = self.keeper, self.model.env_actions
+        keeper, actions = self.keeper, self.model.trial_actions
         self.model.start(0)
         spent: dict[str, list[float]] = {"save_us": [], "step_us": [], "restore_us": []}
         clock = self._clock("measuring", 50, 5)

@@ -173,7 +173,7 @@ def _differences(model: GymnasiumModel, rng: np.random.Generator) -> list[float]
     try:
         model.start(0)
         painter.reset(0)
-        drive = random_drive(model.env_actions, 2 * _PICTURES, rng)
+        drive = random_drive(model.trial_actions, 2 * _PICTURES, rng)
         seen: list[tuple[Any, Any]] = []
         for step in range(2 * _PICTURES):
             outcome = drive.take(painter, step, np.random.default_rng(drive.seeds[step]))

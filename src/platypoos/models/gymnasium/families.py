@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import hashlib
 from collections.abc import Callable
 from typing import Any
 
@@ -37,15 +38,15 @@ class ClassicControl(Keeper):
         self.core.state = snapshot
         self.core.steps_beyond_terminated = None
 
-    def direct(self, actions: list[Any]) -> Callable[..., Any] | None:
+    def direct(self, given: Callable[[Any], Any]) -> Callable[..., Any] | None:
         core = self.core
         if self.wrappers:
             return None
 
-        def step(state: Any, action: int, _: np.random.Generator) -> tuple[Any, float, bool]:
+        def step(state: Any, action: Any, _: np.random.Generator) -> tuple[Any, float, bool]:
             core.state = state
             core.steps_beyond_terminated = None
-            result = core.step(actions[action])
+            result = core.step(given(action))
             return core.state, result[1], result[2]
 
         return step
@@ -150,6 +151,119 @@ class MuJoCo(Keeper):
             return super().render()
         finally:
             mujoco.mj_copyData(data, model, self._spare)
+
+
+class DmControl(Keeper):
+    """A task of dm_control: the physics, and what the task and the episode have of their own.
+
+    Steps are taken without observations and without the time limit. dm_control leaves the first
+    half of MuJoCo's next step done (``mj_step1``), so that is done after a restore too. What a
+    reset writes into the model (targets, terrain) is saved once for each episode.
+    """
+
+    family = "dm_control"
+    _NOT_OF_TASK = frozenset({"_random"})
+
+    def __init__(self, env: Any) -> None:
+        super().__init__(env)
+        import mujoco
+
+        self._mujoco, self._kind = mujoco, mujoco.mjtState.mjSTATE_INTEGRATION
+        self.inner = self.core._env  # noqa: SLF001
+        self.physics, self.task = self.inner.physics, self.inner.task
+        self._model, self._data = self.physics.model.ptr, self.physics.data.ptr
+        self._size = mujoco.mj_stateSize(self._model, self._kind)
+        self._arrays = _arrays_of(self._model)
+        # Without it (in Shimmy's environments) all that a model has is saved for each episode.
+        pristine = getattr(self.core, "pristine", None)
+        self._pristine = {} if pristine is None else _arrays_of(pristine)
+        self._episode = self._current_episode()
+        self.save_core()  # tells whether all attributes are known
+
+    def start_over(self, seed: int) -> Any:
+        told = super().start_over(seed)
+        self._episode = self._current_episode()
+        return told
+
+    def _current_episode(self) -> tuple[str, dict[str, Any]]:
+        """What is not as in the pristine model, with a mark that tells it from others."""
+        mark, changed = hashlib.sha256(), {}
+        for name, entry in self._arrays.items():
+            as_bytes = entry.tobytes()
+            if name not in self._pristine or as_bytes != self._pristine[name].tobytes():
+                changed[name] = entry.copy()
+                mark.update(name.encode() + as_bytes)
+        return mark.hexdigest(), changed
+
+    def step(self, action: Any, rng: np.random.Generator) -> Outcome:
+        inner, task, physics = self.inner, self.task, self.physics
+        if self.wrappers or self.notes is not None:
+            return self._whole_step(action)
+        del rng  # no task of the suite draws in a step
+        task.before_step(action, physics)
+        physics.step(inner._n_sub_steps)  # noqa: SLF001
+        task.after_step(physics)
+        inner._step_count += 1  # noqa: SLF001
+        return None, task.get_reward(physics), task.get_termination(physics) == 0.0
+
+    def _whole_step(self, action: Any) -> Outcome:
+        """A step with observations, for wrappers that look at them."""
+        inner = self.inner
+        limit, inner._step_limit = inner._step_limit, float("inf")  # noqa: SLF001
+        try:
+            observation, reward, terminated, _, info = self.env.step(action)
+        finally:
+            inner._step_limit = limit  # noqa: SLF001
+        if self.notes is not None:
+            self.notes.read(self.env, observation, info, ended=bool(terminated))
+        return observation, reward, terminated
+
+    def give_back(self) -> None:
+        """Nothing: it draws from no generator of a planner."""
+
+    def observe(self, observation: Any) -> Any:
+        if observation is not None:
+            return observation
+        return {k: np.array(v) for k, v in self.task.get_observation(self.physics).items()}
+
+    def save_core(self) -> Any:
+        physics = np.empty(self._size)
+        self._mujoco.mj_getState(self._model, self._data, physics, self._kind)
+        own = {
+            name: duplicate(value)
+            for name, value in vars(self.task).items()
+            if name not in self._NOT_OF_TASK
+        }
+        inner = self.inner
+        count = inner._step_count, inner._reset_next_step  # noqa: SLF001
+        return physics, own, count, self._episode
+
+    def restore_core(self, snapshot: Any) -> None:
+        physics, own, count, episode = snapshot
+        if episode[0] != self._episode[0]:
+            self._put_episode(episode)
+        vars(self.task).update(duplicate(own))
+        inner = self.inner
+        inner._step_count, inner._reset_next_step = count  # noqa: SLF001
+        self._mujoco.mj_setState(self._model, self._data, physics, self._kind)
+        self._mujoco.mj_step1(self._model, self._data)
+
+    def _put_episode(self, episode: tuple[str, dict[str, Any]]) -> None:
+        """Write what a reset had written into the model."""
+        for name in self._episode[1].keys() & self._pristine.keys():
+            self._arrays[name][...] = self._pristine[name]
+        for name, entry in episode[1].items():
+            self._arrays[name][...] = entry
+        self._episode = episode
+
+    def core_features(self, core: Any) -> Any:
+        return core[0]
+
+
+def _arrays_of(model: Any) -> dict[str, Any]:
+    """The arrays of a MuJoCo model."""
+    found = {name: getattr(model, name) for name in dir(model) if not name.startswith("_")}
+    return {name: entry for name, entry in found.items() if isinstance(entry, np.ndarray)}
 
 
 class Atari(Keeper):

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import importlib
+import os
+from ctypes.util import find_library
 from typing import Any
 
 from platypoos.errors import InvalidArgument
@@ -16,6 +18,7 @@ _PROVIDERS: tuple[tuple[tuple[str, ...], str, str], ...] = (
     (("ALE/",), "ale_py", "atari"),
     (("MiniGrid-", "BabyAI-"), "minigrid", "minigrid"),
     (_HIGHWAY, "highway_env", "highway"),
+    (("dm_control/",), "dm_control", "dm_control"),
 )
 """Ids start with; are made known by this package; which this extra installs."""
 _OWN_EXTRAS = {"mujoco": "mujoco", "box2d": "box2d", "classic_control": "gym", "toy_text": "gym"}
@@ -54,6 +57,8 @@ def make_environment(env: Any, options: dict[str, Any]) -> Any:
     _make_known(name)
     try:
         return gymnasium.make(env, **{"disable_env_checker": True, **options})
+    except InvalidArgument:
+        raise
     except gymnasium.error.DependencyNotInstalled as error:
         where = str(getattr(gymnasium.spec(name), "entry_point", ""))
         extra = next((e for part, e in _OWN_EXTRAS.items() if f".{part}" in where), "all")
@@ -68,12 +73,25 @@ def _make_known(name: str) -> None:
     """Import the package that registers an id."""
     for prefixes, package, extra in _PROVIDERS:
         if name.startswith(prefixes):
+            if package == "dm_control":
+                choose_gl("disable")  # it looks for a screen when it is imported
             try:
                 module = importlib.import_module(package)
             except ImportError as error:
                 raise InvalidArgument(f"{name} needs {package}: {install(extra)}") from error
             if extra == "atari":
                 module.ALEInterface.setLoggerMode(module.LoggerMode.Error)
+            if package == "dm_control":
+                importlib.import_module("platypoos.models.gymnasium.suite").register(name)
+
+
+def choose_gl(otherwise: str | None = None) -> None:
+    """Let MuJoCo render without a screen, by the library that is there."""
+    if {"DISPLAY", "WAYLAND_DISPLAY", "MUJOCO_GL"} & os.environ.keys():
+        return
+    found = [name.lower() for name in ("EGL", "OSMesa") if find_library(name)]
+    if found or otherwise:
+        os.environ["MUJOCO_GL"] = found[0] if found else str(otherwise)
 
 
 def was_reset(env: Any) -> bool:

@@ -65,12 +65,18 @@ class Masks:
         )
 
 
+def has_masks(env: Any, info: dict[str, Any]) -> bool:
+    """Whether an environment gives masks."""
+    return INFO in info or _has_method(env)
+
+
 def find_masks(env: Any, info: dict[str, Any], actions: Sequence[Any]) -> Masks | None:
     """How an environment gives its masks; None if it has none."""
-    by_method = env.has_wrapper_attr(METHOD) and callable(env.get_wrapper_attr(METHOD))
-    if not by_method and INFO not in info:
-        return None
-    return Masks(by_method, env.action_space, actions)
+    return Masks(_has_method(env), env.action_space, actions) if has_masks(env, info) else None
+
+
+def _has_method(env: Any) -> bool:
+    return bool(env.has_wrapper_attr(METHOD)) and callable(env.get_wrapper_attr(METHOD))
 
 
 def _places(space: Any, actions: Sequence[Any]) -> tuple[int, list[tuple[int, ...]]]:

@@ -8,23 +8,36 @@ from typing import Any
 
 import numpy as np
 
-from platypoos.checks import check_action_names, check_count, check_seed
+from platypoos.checks import check_count, check_seed
 from platypoos.errors import InvalidArgument
-from platypoos.models.base import DETERMINISTIC, RANDOM, Access, Transition, check_dynamics
+from platypoos.models.base import (
+    DETERMINISTIC,
+    RANDOM,
+    Access,
+    Transition,
+    check_dynamics,
+    check_names,
+)
 from platypoos.models.gymnasium.acting import Acting
-from platypoos.models.gymnasium.actions import is_list, list_actions
+from platypoos.models.gymnasium.actions import (
+    array_space,
+    as_given,
+    drawn_actions,
+    is_list,
+    list_actions,
+)
 from platypoos.models.gymnasium.cells import Cells
 from platypoos.models.gymnasium.families import ToyText
 from platypoos.models.gymnasium.making import gymnasium_package, make_environment, was_reset
-from platypoos.models.gymnasium.masks import find_masks
-from platypoos.models.gymnasium.names import name_actions
+from platypoos.models.gymnasium.masks import find_masks, has_masks
+from platypoos.models.gymnasium.names import name_actions, name_coordinates
 from platypoos.models.gymnasium.notes import Notes, as_told, bare, legal_of
 from platypoos.models.gymnasium.painting import draw
 from platypoos.models.gymnasium.registry import METHODS, is_atari, native_keeper
 from platypoos.models.gymnasium.sending import sent_notes, sent_parts
 from platypoos.models.gymnasium.snapshots import DeepCopyKeeper, Keeper, ReplayKeeper
 from platypoos.models.gymnasium.trial import is_random, restores, step_info
-from platypoos.spaces import Discrete
+from platypoos.spaces import Discrete, MultiDiscrete, Space
 
 ATARI_LIVES = "end"
 """What the loss of a life is to planning in Atari games, unless it is said."""
@@ -50,10 +63,12 @@ class GymnasiumModel:
             that was reset is planned from where it is. Planning moves it, unless it is restored
             by deep copies: those are made of it, and it is left alone.
         seed: for the first state; 0 if left out.
-        actions: a list of actions to choose from, or for a continuous box the number of evenly
-            spaced values of each coordinate, or "sparse" (see :func:`~platypoos.sparse_actions`).
-            Discrete spaces need none. With a list, ``step`` takes its entries; else it takes the
-            numbers of the actions, from 0.
+        actions: what to choose from, if not from all actions. A list of actions; or for a
+            continuous box a smaller one, ``pp.Box(low, high)``, or the number of evenly spaced
+            values of each coordinate, or "sparse" (see :func:`~platypoos.sparse_actions`).
+            What ``step`` takes: with a list its entries; in a box, and in a MultiDiscrete or
+            MultiBinary space of more than 32 actions without masks, arrays; else the numbers of
+            the actions, from 0.
         repeat: how many times a chosen action is taken in the environment; rewards add up, without
             a discount (:class:`~platypoos.RepeatedAction` discounts them). It stops where the
             action is no longer legal.
@@ -72,23 +87,28 @@ class GymnasiumModel:
         features: ``features(state)`` returns a value for each feature, for planners that look for
             new ones. Left out, they are the memory of an Atari game (128 bytes), the cell with
             ``resolution``, the entries of the state in classic control.
-        action_names: a text for each action; what the environment calls them if left out.
+        action_names: a text for each action, or for each coordinate where actions are arrays;
+            what the environment calls them if left out.
         dynamics: "deterministic" or "random"; what a short trial shows if left out.
         **options: passed on to ``gymnasium.make``.
 
     Attributes:
-        actions: the space of the actions, which is finite.
-        env_actions: what the environment gets for each of them.
+        actions: the space of the actions.
+        env_actions: what the environment gets for each of them; empty where they are arrays.
+        trial_actions: some that the environment can be tried with.
         family, method: the kind of environment, and how it is restored.
         legal: ``legal(state)`` returns the legal actions; None without masks.
         legal_numbers: the same, by their places in ``env_actions``.
-        action_names: a text for each action, or None.
+        action_names: a text for each action (of arrays, for each coordinate), or None.
         replayed: steps taken again to restore states, beside the calls of planners.
 
     >>> import platypoos as pp
     >>> model = pp.GymnasiumModel("CartPole-v1")
     >>> pp.control(model, budget=2_000, steps=5, discount=0.8, seed=0).rewards
     (1.0, 1.0, 1.0, 1.0, 1.0)
+    >>> pendulum = pp.GymnasiumModel("Pendulum-v1")
+    >>> pendulum.actions, pp.plan(pendulum, budget=300, seed=0).action.dtype
+    (Box([-2], [2]), dtype('float32'))
     """
 
     saves_states = True
@@ -98,7 +118,7 @@ class GymnasiumModel:
         self,
         env: Any,
         seed: int | None = None,
-        actions: Sequence[Any] | int | str | None = None,
+        actions: Sequence[Any] | int | str | Space | None = None,
         repeat: int = 1,
         method: str | None = None,
         *,
@@ -136,11 +156,8 @@ class GymnasiumModel:
         self._key, self._features = key, features
         self._cells: Cells | None = None
         self.asked_actions = actions
-        self.env_actions = list_actions(made, actions)
-        self._is_listed = is_list(actions)
-        self.actions = Discrete(self.env_actions if self._is_listed else len(self.env_actions))
-        named = name_actions(made, self.env_actions) if action_names is None else action_names
-        self.action_names = check_action_names(named, self.actions.n)
+        self._asked_names = action_names
+        self._choose_actions(made)
         self.access = Access.RESTORE
         self.dynamics = DETERMINISTIC
         self._painter: Keeper | None = None
@@ -157,6 +174,32 @@ class GymnasiumModel:
         if dynamics is not None:
             self.dynamics = check_dynamics(dynamics)
         self._set_up_legal()
+
+    def _choose_actions(self, env: Any, *, in_a_list: bool = False) -> None:
+        """What there is to choose from, and how the environment takes it."""
+        named = self._asked_names
+        space = None if in_a_list else array_space(env, self.asked_actions)
+        self.actions: Space
+        self.env_actions: list[Any] = []
+        self._given: Callable[[Any], Any]
+        self._is_listed = space is None and is_list(self.asked_actions)
+        if space is not None:
+            self.actions = space
+            self._given = as_given(space, env.action_space.dtype)
+            self.trial_actions = drawn_actions(space, self._given)
+            if named is None:
+                named = name_coordinates(env, int(np.prod(space.shape)))
+        else:
+            listed = self.env_actions = self.trial_actions = list_actions(env, self.asked_actions)
+            self.actions = Discrete(listed if self._is_listed else len(listed))
+            self._given = self._entry if self._is_listed else listed.__getitem__
+            if named is None:
+                named = name_actions(env, listed)
+        self.action_names = check_names(named, self.actions)
+
+    def _entry(self, action: Any) -> Any:
+        """What the environment gets for an action of a list."""
+        return self.env_actions[self.actions.index(action)]
 
     def _choose(self, env: Any, method: str | None, under_way: bool, told: Any) -> Keeper:
         keeper = None if method in METHODS else native_keeper(env)
@@ -190,7 +233,7 @@ class GymnasiumModel:
         except Exception:  # noqa: BLE001  whatever it is, it cannot be copied
             return None
         self._take_notes(keeper, told)
-        return keeper if restores(keeper, self.env_actions) else None
+        return keeper if restores(keeper, self.trial_actions) else None
 
     def _take_notes(self, keeper: Keeper, told: Any) -> None:
         """Let the keeper note of each state what is needed of what the environment tells."""
@@ -198,7 +241,7 @@ class GymnasiumModel:
         observation, info = (None, keeper.info()) if told is None else as_told(told)
         sample = info
         if sample is None or (self.lives == "end" and "lives" not in sample):
-            sample = step_info(keeper, self.env_actions)
+            sample = step_info(keeper, self.trial_actions)
         if self.lives is None:
             atari = is_atari(keeper.core) and "lives" in sample
             self.lives = ATARI_LIVES if atari else "ignore"
@@ -207,6 +250,8 @@ class GymnasiumModel:
                 f"lives='end' needs info['lives'], but the info of {self.name} has "
                 f"{', '.join(map(repr, sample)) or 'nothing'}; pass ends=, a function of the info"
             )
+        if isinstance(self.actions, MultiDiscrete) and has_masks(keeper.env, sample):
+            self._choose_actions(keeper.env, in_a_list=True)
         masks = find_masks(keeper.env, sample, self.env_actions)
         if self.resolution is not None:
             self._cells = Cells(self.resolution, self.name, keeper)
@@ -232,9 +277,9 @@ class GymnasiumModel:
                 self._set_up_table()
                 return
         plain = self.repeat == 1 and keeper.notes is None
-        step = keeper.direct(self.env_actions) if plain else None
+        step = keeper.direct(self._given) if plain else None
         if step is not None:
-            self.step = self._by_number(step)  # type: ignore[method-assign]
+            self.step = step  # type: ignore[method-assign]
             self.calls_per_stream = 1 << 62  # it draws nothing
             return
         if getattr(keeper, "sticky", 0) > 0:
@@ -242,7 +287,7 @@ class GymnasiumModel:
         elif isinstance(keeper, ReplayKeeper):
             self.access = Access.RESET
         elif not (self.forced or (isinstance(keeper, ToyText) and keeper.is_deterministic())):
-            if is_random(keeper, self.initial_state, self.env_actions):
+            if is_random(keeper, self.initial_state, self.trial_actions):
                 self.access, self.dynamics = Access.RESET, RANDOM
             keeper.restore(self.initial_state)
 
@@ -278,12 +323,6 @@ class GymnasiumModel:
         """The place of an action in ``env_actions``."""
         return self.actions.index(action) if self._is_listed else action
 
-    def _by_number(self, step: Callable[..., Transition]) -> Callable[..., Transition]:
-        """A step by numbers, as one that takes the model's actions."""
-        if not self._is_listed:
-            return step
-        return lambda state, action, rng: step(state, self.actions.index(action), rng)
-
     def _legal_in_table(self, state: Any) -> tuple[int, ...]:
         known = self._legal_known
         if state not in known:
@@ -315,10 +354,9 @@ class GymnasiumModel:
         self._live = None
         notes = keeper.notes
         total, terminated, early = 0.0, False, False
-        number = self._number(action)
-        chosen = self.env_actions[number]
+        chosen = self._given(action)
         for turn in range(self.repeat):
-            if turn and keeper.legal is not None and number not in keeper.legal:
+            if turn and keeper.legal is not None and self._number(action) not in keeper.legal:
                 break
             lives = None if notes is None else notes.lives
             _, reward, terminated = keeper.step(chosen, rng)
@@ -332,7 +370,7 @@ class GymnasiumModel:
         return after, total, bool(terminated), early
 
     def _step_in_table(self, state: Any, action: Any, rng: np.random.Generator) -> Transition:
-        listed = self._table[state][self.env_actions[self._number(action)]]
+        listed = self._table[state][self._given(action)]
         chosen = 0
         if len(listed) > 1:
             chosen = int(rng.choice(len(listed), p=[entry[0] for entry in listed]))
@@ -341,7 +379,7 @@ class GymnasiumModel:
 
     def _successors(self, state: Any, action: Any) -> list[tuple[float, Any, float, bool]]:
         """(probability, state, reward, terminated) of all that may happen."""
-        listed = self._table[state][self.env_actions[self._number(action)]]
+        listed = self._table[state][self._given(action)]
         return [(float(p), int(s), float(r), bool(e)) for p, s, r, e in listed]
 
     def key(self, state: Any) -> Any:

@@ -19,6 +19,14 @@ _GYMNASIUM = {
     "CarRacing": ("do nothing", "steer right", "steer left", "gas", "brake"),
 }
 """By the class of the environment, as its documentation has them."""
+_COORDINATES = {
+    "PendulumEnv": ("torque",),
+    "Continuous_MountainCarEnv": ("force",),
+    "BipedalWalker": ("hip 1", "knee 1", "hip 2", "knee 2"),
+    "LunarLander": ("main engine", "side engines"),
+    "CarRacing": ("steering", "gas", "brake"),
+}
+"""Of continuous actions, in the same way."""
 _MOST_DIGITS = 17
 
 
@@ -40,6 +48,39 @@ def name_actions(env: Any, actions: Sequence[Any]) -> tuple[str, ...] | None:
         return None if named is None else tuple(str(named(int(action))) for action in actions)
     except (IndexError, KeyError, ValueError):
         return None  # there are more actions than names
+
+
+def name_coordinates(env: Any, size: int) -> tuple[str, ...] | None:
+    """A text for each coordinate of the actions; None if they have no names."""
+    if _is_changed(env):
+        return None
+    core = env.unwrapped
+    kinds = {kind.__name__: kind.__module__.split(".")[0] for kind in type(core).__mro__}
+    names: tuple[str, ...] = ()
+    for kind, known in _COORDINATES.items():
+        if kinds.get(kind) == "gymnasium":
+            names = known
+    if "SuiteEnv" in kinds or "DmControlCompatibilityV0" in kinds:
+        names = actuator_names(core._env.physics.model.ptr)  # noqa: SLF001
+    if "MujocoEnv" in kinds:
+        names = actuator_names(core.model)
+    if "highway_env" in kinds.values():
+        action = getattr(core, "action_type", None)
+        moves = ("longitudinal", "acceleration"), ("lateral", "steering")
+        names = tuple(name for asked, name in moves if getattr(action, asked, False))
+    return names if len(names) == size and all(names) else None
+
+
+def actuator_names(physics: Any) -> tuple[str, ...]:
+    """The names of a MuJoCo model's actuators, or else of the joints that they move."""
+    names = []
+    for place in range(physics.nu):
+        name = physics.actuator(place).name
+        joint = int(physics.actuator_trnid[place, 0])
+        if not name and 0 <= joint < physics.njnt:
+            name = physics.joint(joint).name
+        names.append(name.replace("_", " "))
+    return tuple(names)
 
 
 def _vectors(actions: Sequence[Any]) -> tuple[str, ...]:

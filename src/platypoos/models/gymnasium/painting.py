@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import os
-from ctypes.util import find_library
 from typing import Any
 
 import numpy as np
 
 from platypoos.errors import InvalidArgument
-from platypoos.models.gymnasium.making import make_environment
+from platypoos.models.gymnasium.making import choose_gl, make_environment
 from platypoos.models.gymnasium.notes import bare
 from platypoos.models.gymnasium.registry import METHODS, native_keeper
 from platypoos.models.gymnasium.snapshots import DeepCopyKeeper, Keeper
@@ -61,7 +60,7 @@ def make_painter(recipe: Any, options: dict[str, Any], seed: int, method: str, n
     os.environ.setdefault("SDL_NO_SIGNAL_HANDLERS", "1")  # else Ctrl-C is SDL's
     if not {"DISPLAY", "WAYLAND_DISPLAY"} & os.environ.keys():
         os.environ.setdefault("SDL_VIDEODRIVER", "dummy")  # else SDL complains of no screen
-        _choose_gl()
+        choose_gl()
     made = make_environment(recipe, {**options, "render_mode": "rgb_array"})
     made.reset(seed=seed)
     keeper = METHODS[method](made) if method in METHODS else native_keeper(made)
@@ -70,14 +69,6 @@ def make_painter(recipe: Any, options: dict[str, Any], seed: int, method: str, n
     if not any("camera" in option for option in made.spec.kwargs):
         keeper.follow()
     return keeper
-
-
-def _choose_gl() -> None:
-    """Let MuJoCo render without a screen, by the library that is there."""
-    if "MUJOCO_GL" not in os.environ:
-        found = [name for name in ("EGL", "OSMesa") if find_library(name)]
-        if found:
-            os.environ["MUJOCO_GL"] = found[0].lower()
 
 
 def _cannot(name: str) -> InvalidArgument:

@@ -11,6 +11,7 @@ from platypoos.models.gymnasium.families import (
     Atari,
     Box2D,
     ClassicControl,
+    DmControl,
     Highway,
     MiniGrid,
     MuJoCo,
@@ -49,10 +50,16 @@ def _is_mujoco(core: Any) -> bool:
     return any(kind.__name__ == "MujocoEnv" for kind in type(core).__mro__)
 
 
+def _is_dm_control(core: Any) -> bool:
+    inner = type(getattr(core, "_env", None))
+    return (inner.__module__, inner.__name__) == ("dm_control.rl.control", "Environment")
+
+
 _FAMILIES: list[Family] = [
     Family("classic control", _from("gymnasium.envs.classic_control."), ClassicControl),
     Family("toy text", _from("gymnasium.envs.toy_text."), ToyText),
     Family("MuJoCo", _is_mujoco, MuJoCo),
+    Family("dm_control", _is_dm_control, DmControl),
     Family("Atari", is_atari, Atari),
     Family("MiniGrid", _from("minigrid."), MiniGrid),
     Family("highway-env", _from("highway_env."), Highway),

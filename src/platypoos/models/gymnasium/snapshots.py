@@ -214,9 +214,12 @@ class Keeper:
     def follow(self) -> None:
         """Render with a camera that follows what moves, if there is one to choose."""
 
-    def direct(self, actions: list[Any]) -> Callable[..., Any] | None:
-        """Restore, step and save in one function, if that is faster; only without wrappers."""
-        del actions
+    def direct(self, given: Callable[[Any], Any]) -> Callable[..., Any] | None:
+        """Restore, step and save in one function, if that is faster; only without wrappers.
+
+        ``given`` makes an action of the model what the environment takes.
+        """
+        del given
         return None
 
 
