@@ -98,7 +98,7 @@ def test_a_plan_in_all_its_forms(plan, model, tmp_path):
     if not why.summary.startswith("Undecided"):
         assert why.summary.startswith(f"Take {name} now.")
     assert "'" not in why.summary
-    assert why.choices[why.action].samples >= len(plan.actions)
+    assert why.choices[why.action].samples > 0
     assert "be tried" in why.flips[-1].text or plan.noise.deviation > 0.0
     assert json.loads(why.as_json())["coordinates"]
     assert str(why)
