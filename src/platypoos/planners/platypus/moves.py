@@ -67,10 +67,12 @@ class BoxMoves:
     def stretch(self, candidate: Candidate, start: int, end: int) -> list[Point]:
         """What to put in place of some steps of a sequence.
 
-        One random action; or what was there, moved by the same random step, in half of the cases
+        One random action, or one for each step; or what was there, moved by the same random step, in half of the cases
         with the next steps moved back: what a push has set in motion may have to be stopped.
         """
         if self.whole or self.random.random() < self.rules.anew_share:
+            if self.random.random() < self.rules.each_share:
+                return [self.draw() for _ in range(start, end)]
             return [self.draw()] * (end - start)
         step = self.step()
         old = candidate.actions[start:end]

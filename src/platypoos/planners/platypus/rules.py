@@ -61,6 +61,8 @@ class Rules:
     """The same where the search of shorter ones has settled."""
     anew_share: float = 0.5
     """In a box: share of the changes that set a stretch to one new action; the others move it."""
+    each_share: float = 0.25
+    """Share of these that draw an action for each step of the stretch."""
     pair_share: float = 0.5
     """Share of the moves after which the next stretch is moved back: a push and a counter-push."""
     wide: float = 2.0
