@@ -20,7 +20,7 @@ from platypoos.spaces import Discrete, Space
 if TYPE_CHECKING:
     from platypoos.explain import Explanation
 
-__all__ = ["Episode", "Improvement", "Noise", "Origin", "Plan"]
+__all__ = ["Episode", "Improvement", "Noise", "Origin", "Outcome", "Plan"]
 
 VERSION = 1
 """Of a plan as data; it changes when a field changes its meaning or goes."""
@@ -44,6 +44,21 @@ class Improvement(NamedTuple):
     low: float
     """The interval (95 %) is for noise; without noise it is the estimate."""
     high: float
+
+
+class Outcome(NamedTuple):
+    """Where the recommended action may lead under random dynamics, and what to do there."""
+
+    probability: float
+    """The share of the samples that led there."""
+    state: Any
+    """None if the episode ends."""
+    ends: bool
+    """Whether the episode ends."""
+    action: Any
+    """The action to take next; None after an end, or if nothing is known there yet."""
+    action_index: int | None
+    """The place of ``action`` in the list of actions."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -98,6 +113,10 @@ class Plan:
     rule does, in discounted reward over the same number of steps. 0 if nothing better than the rule
     was found, and the rule's action is recommended. None without a rule, or if the planner does
     not use it."""
+    outcomes: tuple[Outcome, ...] = field(default=(), repr=False)
+    """Under random dynamics: where ``action`` may lead, the likeliest first, and the next action in
+    each case. Then ``actions`` is only the likeliest line. Empty if dynamics are deterministic, or
+    if the plan is open loop."""
     horizon: int | None = field(default=None, repr=False)
     """Steps to the end of the episode that were planned for; None if there is no end."""
     worth: NDArray[np.float64] | None = field(default=None, repr=False)

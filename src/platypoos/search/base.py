@@ -245,9 +245,10 @@ class Planner(ABC):
             )
         if access is Access.RESTORE and dynamics_of(model) == RANDOM and not self._branches(model):
             raise InvalidArgument(
-                "this model's dynamics are random, and closed-loop plans for random dynamics are "
-                'not there yet; pass access="reset" for open-loop plans, which choose one sequence '
-                "of actions for all outcomes"
+                f"{type(self).__name__} cannot react to chance, but this model's dynamics are "
+                "random; Platypus (the default) can, and OPMDP if the model lists its successors; "
+                'or pass access="reset" for open-loop plans, which choose one sequence of actions '
+                "for all outcomes"
             )
         return access
 

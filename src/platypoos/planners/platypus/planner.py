@@ -8,9 +8,11 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from platypoos.errors import InvalidArgument, ModelError
-from platypoos.models.base import is_compiled
+from platypoos.models.base import RANDOM, Access, dynamics_of, is_compiled
 from platypoos.models.failures import located
 from platypoos.plan import Plan
+from platypoos.planners.chance.planner import plan_with_chance
+from platypoos.planners.chance.session import ChanceMemory
 from platypoos.planners.platypus.decision import describe, spanning_tree
 from platypoos.planners.platypus.memory import Memory
 from platypoos.planners.platypus.rules import Rules
@@ -92,8 +94,14 @@ class Platypus(Planner):
 
         return CompiledPlatypus(self.discount, self.memory, self.stop_when_sure)
 
+    def _branches(self, model: Any) -> bool:  # noqa: ARG002  whatever it is
+        return True
+
     def _plan(self, task: Task) -> Plan:
         memory = task.memory
+        if task.access is Access.RESTORE and dynamics_of(task.model) == RANDOM:
+            kept = None if memory is None else memory.chance
+            return plan_with_chance(self, task, kept, stop_when_sure=self.stop_when_sure)
         if is_compiled(task.model):
             kernels = self.compiled()
             memory = None if memory is None else memory.compiled
@@ -152,6 +160,11 @@ class Remembered:
     def compiled(self) -> Any:
         """That of the one for compiled models; made when there is such a model."""
         return self._planner.compiled().remember()
+
+    @cached_property
+    def chance(self) -> ChanceMemory:
+        """That of plans under random dynamics; made when there is such a model."""
+        return ChanceMemory(self._planner.memory)
 
     def observe(self, action: int, reward: float) -> None:
         """Take note of what was done, and whether its reward was a surprise."""
