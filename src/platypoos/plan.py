@@ -300,6 +300,7 @@ class Plan:
         fields = plan_fields(data)
         names, depth = fields.pop("action_names"), fields.pop("depth")
         noise = fields.pop("noise")
+        fields["outcomes"] = tuple(Outcome(*found) for found in fields["outcomes"])
         made = cls(**fields, noise=None if noise is None else Noise(*noise))
         vars(made).update(action_names=names, depth=depth)
         return made

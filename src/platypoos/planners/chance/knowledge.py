@@ -74,7 +74,7 @@ class Edge:
         "value",
     )
 
-    def __init__(self, start: State, action: int, end_value: float) -> None:
+    def __init__(self, start: State, action: int) -> None:
         self.start, self.action = start, action
         self.passes = 0
         """Of walks: not all of them called the simulator."""
@@ -84,7 +84,7 @@ class Edge:
         """Of the rewards: their mean, and the sum of squared differences from it."""
         self.outcomes: dict[State | None, int] = {}
         """The states it led to (None: the episode ended), and how often."""
-        self.end_value = end_value
+        self.end_value = 0.0
         """What an end is worth: 0, counted from the origin at each step that is not taken."""
         self.value = 0.0
         """Mean reward, plus what follows on average."""
@@ -121,6 +121,8 @@ class Knowledge:
         self.noise = 0.0
         """Variance of a sample's value: the reward, and the value of the state it led to."""
         self._scatter = 0.0  # of all edges
+        self.is_cautious = False
+        """Whether values allow for luck; see ``back_up``."""
         self.horizon: int | None = None
         """The time at which episodes are over. With it, a state's name has the time in it."""
         self.legal_actions: Callable[[Any], list[int]] | None = None
@@ -200,7 +202,7 @@ class Knowledge:
             self.tried.append(state)
         if state.untried is not None and action in state.untried:
             state.untried.remove(action)
-        edge = Edge(state, action, -self.origin * self.span_from(state.time + 1))
+        edge = Edge(state, action)
         state.edges.append(edge)
         return edge
 
@@ -220,11 +222,12 @@ class Knowledge:
         time = edge.start.time + 1
         if not self.samples:  # the first reward of all: the others are counted from it
             self.origin = reward
-            edge.end_value = -reward * self.span_from(time)
         after = None if ended or time == self.horizon else self.state_of(stored, time)
         self.samples += 1
         edge.samples += 1
-        self.known += edge.samples == 1
+        if edge.samples == 1:
+            self.known += 1
+            edge.end_value = -self.origin * self.span_from(time)
         moved = reward - self.origin - edge.mean
         edge.mean += moved / edge.samples
         edge.squares += moved * (reward - self.origin - edge.mean)
@@ -277,10 +280,10 @@ class Knowledge:
     def back_up(self, state: State) -> None:
         """Bring the value of a state up to date with those of its edges.
 
-        It is the mean over the actions that chance alone may have kept behind the best one, each
-        with as many votes as walks took it. The largest value of all would count the luck of the
-        luckiest action, again at each step to come; the mean over all actions would count actions
-        that are known to be bad.
+        While walks are made, it is the largest one. That counts the luck of the luckiest action,
+        again at each step to come, which is good for finding out and bad for deciding. For the
+        decision it is the mean over the actions that chance alone may have kept behind the best
+        one, each with as many votes as walks took it.
         """
         choice: Edge | None = None
         for edge in state.edges:
@@ -291,7 +294,7 @@ class Knowledge:
         state.choice = choice
         best = state.value = choice.value
         noise = DOUBT * self.noise
-        if noise <= 0.0 or len(state.edges) == 1:
+        if not self.is_cautious or noise <= 0.0 or len(state.edges) == 1:
             return
         total = votes = 0.0
         rarity = 1.0 / choice.samples
@@ -313,8 +316,9 @@ class Knowledge:
                 self.back_up_edge(edge)
         self.back_up(state)
 
-    def sweep(self) -> None:
+    def sweep(self, *, cautious: bool = False) -> None:
         """Bring all states up to date, the last ones first."""
+        self.is_cautious = cautious
         spare = self.samples - self.known
         self.noise = max(0.0, self._scatter) / spare if spare > 0 else 0.0
         for state in reversed(self.tried):

@@ -7,7 +7,7 @@ dynamics (``planners/platypus/plan.py``). It can be left at any yield.
 from __future__ import annotations
 
 import math
-from collections.abc import Generator, Iterable
+from collections.abc import Callable, Generator, Iterable
 from typing import Any
 
 from platypoos.planners.chance.knowledge import Edge, Knowledge, State
@@ -16,12 +16,17 @@ from platypoos.simulator import Request
 NEGLIGIBLE, LEAST_STEPS = 0.05, 12
 """Walks end when rewards are discounted to this; where calls are few they are shorter, but have
 so many steps if there is one walk for each action."""
-CALLS_PER_ACTION = 4
-"""Walks that there must be calls for, for each action, before walks get longer."""
+WALKS_PER_ACTION, WITH_RULE = 4, 2
+"""Walks that there must be calls for, for each action, before walks get longer; with a rule, whose
+late steps say more than arbitrary ones."""
 FREE = 4
 """Steps through what is known for each call, at most: it saves time where all is known."""
 BATCHES, WIDEST = 4, 64
 """Walks are made together, if there are at least so many times as many; and at most this many."""
+LEAST_SWEEPS, MOST_SWEEPS = 2, 16
+"""Times that all values are brought up to date for a decision: many if there are few states."""
+FIRST_ASKED = 64
+"""Calls before it is first asked whether a plan is enough."""
 LONGEST_TAIL = 64
 """Steps that a walk asks for at once, at most."""
 
@@ -62,18 +67,22 @@ class Search:
         """Steps that a walk asks for at once, where nothing is known: more where nothing meets."""
         self.lowest, self.highest = math.inf, -math.inf
         """Returns of the walks so far: their range is the unit of reward."""
-        self._swept_at = 0
+        self.is_sure: Callable[[], bool] | None = None
+        """Asked each time that the calls have doubled: whether to end the plan."""
+        self._swept_at, self._asked_at = 0, FIRST_ASKED
 
     def begin(self, root: State) -> None:
         """Plan for another state. What is known is kept."""
         self.knowledge.root = root
         self.knowledge.rate = self.knowledge.worth_of(root) / root.span if root.span else 0.0
         self.calls = self.passes = self._swept_at = 0
+        self._asked_at = FIRST_ASKED
         self.lowest, self.highest = math.inf, -math.inf
 
     def plan(self, budget: int) -> Asking:
         """Plan with so many more calls."""
         knowledge = self.knowledge
+        knowledge.sweep()  # the last decision has left cautious values
         total = self.calls + budget
         self.length = self.length_for(total)
         width = max(1, min(WIDEST, total // (BATCHES * self.length)))
@@ -89,6 +98,11 @@ class Search:
             if self.calls - self._swept_at >= len(knowledge.tried):
                 self._swept_at = self.calls
                 knowledge.sweep()
+            if self.is_sure is not None and self.calls >= self._asked_at:
+                self._asked_at = 2 * self.calls
+                if self.is_sure():
+                    return
+                knowledge.sweep()
 
     def length_for(self, budget: int) -> int:
         """How long walks are."""
@@ -98,7 +112,8 @@ class Search:
             return 1
         far = math.inf if gamma == 1.0 else math.ceil(math.log(NEGLIGIBLE) / math.log(gamma))
         actions = max(1, len(root.edges) + len(knowledge.untried(root)))
-        most = min(max(LEAST_STEPS, budget // (CALLS_PER_ACTION * actions)), budget // actions)
+        walks = actions * (WALKS_PER_ACTION if knowledge.rule is None else WITH_RULE)
+        most = min(max(LEAST_STEPS, budget // walks), budget // actions)
         if knowledge.horizon is not None:
             most = min(most, knowledge.horizon - root.time)
         return max(1, int(min(far, most)))
@@ -131,10 +146,20 @@ class Search:
         return False
 
     def choose(self, state: State) -> Edge:
-        """The action to take: an untried one, else the one with the largest upper bound (UCB)."""
-        untried = self.knowledge.untried(state)
-        if untried:
-            return self.knowledge.edge_of(state, untried[-1])
+        """The action to take: an untried one, else the one with the largest upper bound (UCB).
+
+        With a rule, the rule's action is the first one, and below the root another one is tried
+        each time that the square root of the passes has grown by 1: mostly the rule is followed.
+        """
+        knowledge = self.knowledge
+        untried = knowledge.untried(state)
+        if untried and (
+            knowledge.rule is None
+            or state is knowledge.root
+            or state.passes >= (1 + len(state.edges)) ** 2
+            or not state.edges
+        ):
+            return knowledge.edge_of(state, untried[-1])
         scale = self.highest - self.lowest
         if not scale > 0.0:
             return min(state.edges, key=lambda edge: edge.passes)
@@ -225,5 +250,8 @@ class Search:
 
     def recommend(self) -> Edge | None:
         """The best first action by now; None if nothing was tried."""
-        self.knowledge.sweep()
-        return self.knowledge.root.choice
+        knowledge = self.knowledge
+        states = max(1, len(knowledge.tried))
+        for _ in range(max(LEAST_SWEEPS, min(MOST_SWEEPS, self.calls // states))):
+            knowledge.sweep(cautious=True)
+        return knowledge.root.choice

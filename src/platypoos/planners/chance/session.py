@@ -64,6 +64,7 @@ class Session:
     def spend(self, *, stop_when_sure: bool = False) -> None:
         """Plan with the budget of the task, or until its clock runs out."""
         is_sure = self._is_sure if stop_when_sure else None
+        self.search.is_sure = is_sure
         spend_in_parts(self.simulator, self.task, self._drive, is_sure)
 
     def _is_sure(self) -> bool:
