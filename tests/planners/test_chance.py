@@ -141,9 +141,11 @@ def test_states_that_never_meet():
 
 def test_states_without_a_name():
     def step(state, action, rng):
-        return {"at": state["at"] + int(rng.integers(1, 3)) * (2 * action - 1)}, float(
-            state["at"]
-        ), False
+        return (
+            {"at": state["at"] + int(rng.integers(1, 3)) * (2 * action - 1)},
+            float(state["at"]),
+            False,
+        )
 
     model = pp.FunctionModel(step, 2, {"at": 0}, dynamics="random")
     assert pp.plan(model, budget=200, discount=0.9, seed=0).action == 1
@@ -186,7 +188,9 @@ def test_the_same_seed_the_same_plan():
     assert len(differing) > 1
 
 
-@pytest.mark.parametrize(("factor", "shift"), [(1024.0, 0.0), (0.25, 0.0), (1.0, 64.0), (8.0, -32.0)])
+@pytest.mark.parametrize(
+    ("factor", "shift"), [(1024.0, 0.0), (0.25, 0.0), (1.0, 64.0), (8.0, -32.0)]
+)
 def test_rewards_have_no_unit(factor, shift):
     for seed in range(12):
         process, scaled = RandomProcess(seed), RandomProcess(seed)
@@ -256,7 +260,7 @@ def test_values_of_the_model_are_used_at_leaves():
     def step(state, action, rng):
         return state + (2 * action - 1) * int(rng.integers(1, 3)), 0.0, False
 
-    model = pp.FunctionModel(step, 2, 0, dynamics="random", value=lambda state: float(state))
+    model = pp.FunctionModel(step, 2, 0, dynamics="random", value=float)
     plan = pp.plan(model, budget=100, discount=0.95, seed=0)
     assert plan.action == 1
     assert plan.value > 5
@@ -303,7 +307,9 @@ def test_a_deadline():
 
 def test_stop():
     process = RandomProcess(3)
-    plan = pp.Platypus(0.9).plan(process.model(), budget=None, stop=lambda calls: calls >= 70, seed=0)
+    plan = pp.Platypus(0.9).plan(
+        process.model(), budget=None, stop=lambda calls: calls >= 70, seed=0
+    )
     assert plan.calls == process.calls
     assert 70 <= plan.calls <= 80
 

@@ -15,7 +15,10 @@ if TYPE_CHECKING:
     from platypoos.plan import Plan
 
 MOST_ACTIONS, MOST_STEPS, MOST_OUTCOMES = 10, 6, 5
-SEQUENCE, LIKELIEST = "the recommended sequence:", "the likeliest line (it is what plan.actions has):"
+SEQUENCE, LIKELIEST = (
+    "the recommended sequence:",
+    "the likeliest line (it is what plan.actions has):",
+)
 STATE_WIDTH = 60
 
 

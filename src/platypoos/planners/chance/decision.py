@@ -1,4 +1,4 @@
-"""What a plan says that reacts to chance: values, likely lines, and what to do after each outcome."""
+"""What a plan under chance says: values, likely lines, and what to do after each outcome."""
 
 from __future__ import annotations
 
@@ -69,9 +69,7 @@ def outcomes_of(edge: Edge, payloads: Any) -> tuple[Outcome, ...]:
     return tuple(found)
 
 
-def likely_lines(
-    search: Search, chosen: Edge
-) -> tuple[Tree, int, list[Edge], dict[int, Any]]:
+def likely_lines(search: Search, chosen: Edge) -> tuple[Tree, int, list[Edge], dict[int, Any]]:
     """For each first action the likeliest outcomes, and the best known action after each.
 
     Returns a tree of these lines, the node at the end of the chosen one, the edges of all nodes

@@ -13,7 +13,7 @@ from typing import Any
 from platypoos.planners.chance.knowledge import Edge, Knowledge, State
 from platypoos.simulator import Request
 
-NEGLIGIBLE, LEAST_STEPS = 0.05, 12
+NEGLIGIBLE, LEAST_STEPS = 0.5, 12
 """Walks end when rewards are discounted to this; where calls are few they are shorter, but have
 so many steps if there is one walk for each action."""
 WALKS_PER_ACTION, WITH_RULE = 4, 2
@@ -116,7 +116,7 @@ class Search:
         most = min(max(LEAST_STEPS, budget // walks), budget // actions)
         if knowledge.horizon is not None:
             most = min(most, knowledge.horizon - root.time)
-        return max(1, int(min(far, most)))
+        return max(1, int(min(max(LEAST_STEPS, far), most)))
 
     # ------------------------------------------------------------------ walks
 
@@ -161,7 +161,9 @@ class Search:
         ):
             return knowledge.edge_of(state, untried[-1])
         scale = self.highest - self.lowest
-        if not scale > 0.0:
+        if not scale > 0.0:  # no difference was seen yet
+            if knowledge.rule is not None and state is not knowledge.root:
+                return state.edges[0]
             return min(state.edges, key=lambda edge: edge.passes)
         width = scale * math.sqrt(math.log(state.passes + 1))
         found, highest = state.edges[0], -math.inf

@@ -32,9 +32,7 @@ def plan_with_chance(
     knowledge = session.knowledge
 
     def made() -> Plan:
-        found: dict[str, Any] = describe(
-            session.search, actions_of(original(task.model)).payloads
-        )
+        found: dict[str, Any] = describe(session.search, actions_of(original(task.model)).payloads)
         calls = session.simulator.calls
         return planner.recommend(task, found.pop("tree"), found.pop("node"), calls=calls, **found)
 
