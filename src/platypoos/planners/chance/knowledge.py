@@ -114,6 +114,8 @@ class Knowledge:
         """The states with an edge, in the order in which they were first tried."""
         self.known = 0
         """Edges with a sample."""
+        self.single = 0
+        """Edges with one sample only."""
         self.samples = 0
         self.origin = 0.0
         self.rate = 0.0
@@ -225,8 +227,11 @@ class Knowledge:
         after = None if ended or time == self.horizon else self.state_of(stored, time)
         self.samples += 1
         edge.samples += 1
-        if edge.samples == 1:
+        if edge.samples == 2:
+            self.single -= 1
+        elif edge.samples == 1:
             self.known += 1
+            self.single += 1
             edge.end_value = -self.origin * self.span_from(time)
         moved = reward - self.origin - edge.mean
         edge.mean += moved / edge.samples
@@ -280,34 +285,49 @@ class Knowledge:
     def back_up(self, state: State) -> None:
         """Bring the value of a state up to date with those of its edges.
 
-        While walks are made, it is the largest one. That counts the luck of the luckiest action,
-        again at each step to come, which is good for finding out and bad for deciding. For the
-        decision it is the mean over the actions that chance alone may have kept behind the best
-        one, each with as many votes as walks took it.
+        An action's value is drawn to the mean of all, the more so the fewer samples it has, and the
+        fewer edges have met a second sample anywhere: a walk that nobody repeats is mostly luck.
+        While walks are made, the state's value is the largest one. That still counts the luck of
+        the luckiest action, again at each step to come, which is good for finding out and bad for
+        deciding. For the decision it is the mean over the actions that chance alone may have kept
+        behind the best one, each with as many votes as walks took it.
         """
         choice: Edge | None = None
+        total = passes = 0.0
         for edge in state.edges:
-            if edge.samples and (choice is None or edge.value > choice.value):
-                choice = edge
+            if edge.samples:
+                total += edge.passes * edge.value
+                passes += edge.passes
+                if choice is None or edge.value > choice.value:
+                    choice = edge
         if choice is None:
             return
         state.choice = choice
-        best = state.value = choice.value
-        noise = DOUBT * self.noise
-        if not self.is_cautious or noise <= 0.0 or len(state.edges) == 1:
+        state.value = choice.value
+        if len(state.edges) == 1:
             return
-        total = votes = 0.0
-        rarity = 1.0 / choice.samples
-        for edge in state.edges:
-            if edge.samples:
-                behind = best - edge.value
-                distance = behind * behind / (noise * (rarity + 1.0 / edge.samples))
-                if distance < NO_VOTE:
-                    vote = edge.passes * math.exp(-0.5 * distance)
-                    total += vote * behind
-                    votes += vote
-        if votes > 0.0:
-            state.value = best - total / votes
+        mean, luck = total / passes, self.single / max(1, self.known - self.single)
+        if not self.is_cautious:
+            state.value = max(
+                mean + (edge.value - mean) * edge.samples / (edge.samples + luck)
+                for edge in state.edges
+                if edge.samples
+            )
+            return
+        best, noise = choice.value, DOUBT * self.noise
+        if noise > 0.0:
+            total = votes = 0.0
+            rarity = 1.0 / choice.samples
+            for edge in state.edges:
+                if edge.samples:
+                    behind = best - edge.value
+                    distance = behind * behind / (noise * (rarity + 1.0 / edge.samples))
+                    if distance < NO_VOTE:
+                        vote = edge.passes * math.exp(-0.5 * distance)
+                        total += vote * behind
+                        votes += vote
+            best -= total / votes
+        state.value = mean + (best - mean) * choice.samples / (choice.samples + luck)
 
     def look_at(self, state: State) -> None:
         """Bring a state up to date, all its edges included."""
@@ -345,6 +365,7 @@ class Knowledge:
                 for edge in state.edges:
                     self.samples -= edge.samples
                     self.known -= edge.samples > 0
+                    self.single -= edge.samples == 1
                     self._scatter -= edge.scatter
                 state.edges, state.untried, state.choice, state.passes = [], None, None, 0
         self.tried = [state for state in self.tried if state in kept]
