@@ -273,7 +273,12 @@ class Knowledge:
         else:
             follows = squares = 0.0
             for after, times in edge.outcomes.items():
-                value = edge.end_value if after is None else self.worth_of(after)
+                if after is None:
+                    value = edge.end_value
+                elif after.choice is not None:
+                    value = after.value
+                else:
+                    value = self.worth_of(after)
                 follows += times * value
                 squares += times * value * value
             follows /= count
@@ -308,11 +313,13 @@ class Knowledge:
             return
         mean, luck = total / passes, self.single / max(1, self.known - self.single)
         if not self.is_cautious:
-            state.value = max(
-                mean + (edge.value - mean) * edge.samples / (edge.samples + luck)
-                for edge in state.edges
-                if edge.samples
-            )
+            ahead = -math.inf
+            for edge in state.edges:
+                if edge.samples:
+                    drawn = (edge.value - mean) * edge.samples / (edge.samples + luck)
+                    if drawn > ahead:
+                        ahead = drawn
+            state.value = mean + ahead
             return
         best, noise = choice.value, DOUBT * self.noise
         if noise > 0.0:

@@ -25,6 +25,9 @@ BATCHES, WIDEST = 4, 64
 """Walks are made together, if there are at least so many times as many; and at most this many."""
 LEAST_SWEEPS, MOST_SWEEPS = 2, 16
 """Times that all values are brought up to date for a decision: many if there are few states."""
+LOOKS_EVERY = 4
+"""A walk brings up to date the actions it took, and each fourth time all actions of a state. All
+states are brought up to date after a fourth as many calls as there are known actions."""
 FIRST_ASKED = 64
 """Calls before it is first asked whether a plan is enough."""
 LONGEST_TAIL = 64
@@ -95,7 +98,7 @@ class Search:
                     yield from self.ask(going)
             for walk in walks:
                 self.back_up(walk)
-            if self.calls - self._swept_at >= len(knowledge.tried):
+            if LOOKS_EVERY * (self.calls - self._swept_at) >= knowledge.known:
                 self._swept_at = self.calls
                 knowledge.sweep()
             if self.is_sure is not None and self.calls >= self._asked_at:
@@ -231,8 +234,12 @@ class Search:
         if not path:
             return
         gamma = knowledge.discount
-        for state in dict.fromkeys(edge.start for edge in reversed(path)):
-            knowledge.look_at(state)
+        for edge in {edge.start: edge for edge in reversed(path)}.values():
+            if edge.start.passes % LOOKS_EVERY:
+                knowledge.back_up_edge(edge)
+                knowledge.back_up(edge.start)
+            else:
+                knowledge.look_at(edge.start)
         root = knowledge.root
         if root.span:
             knowledge.rate = root.value / root.span
@@ -253,7 +260,7 @@ class Search:
     def recommend(self) -> Edge | None:
         """The best first action by now; None if nothing was tried."""
         knowledge = self.knowledge
-        states = max(1, len(knowledge.tried))
-        for _ in range(max(LEAST_SWEEPS, min(MOST_SWEEPS, self.calls // states))):
+        sweeps = LOOKS_EVERY * self.calls // max(1, knowledge.known)
+        for _ in range(max(LEAST_SWEEPS, min(MOST_SWEEPS, sweeps))):
             knowledge.sweep(cautious=True)
         return knowledge.root.choice

@@ -42,6 +42,10 @@ class Platypus(Planner):
     With a rule, the plan is never worse than the rule as far as was seen: if nothing better was
     found, the rule's action is taken. ``Plan.improvement`` is the estimated gain.
 
+    Where a model says ``dynamics="random"`` and its states can be stored, plans react to chance:
+    walks choose in each state they come to, and values are expectations. ``Plan.outcomes`` says
+    what to do after each outcome. With RESET access plans are open loop.
+
     States are told apart by ``model.key(state)`` if the model has it, else by themselves if they
     can be hashed, or by the contents of arrays; if none of these works, nothing is shared. With
     RESET access, states are action sequences. With a horizon, states are the same if as many
