@@ -317,8 +317,7 @@ class Knowledge:
             for edge in state.edges:
                 if edge.samples:
                     drawn = (edge.value - mean) * edge.samples / (edge.samples + luck)
-                    if drawn > ahead:
-                        ahead = drawn
+                    ahead = max(ahead, drawn)
             state.value = mean + ahead
             return
         best, noise = choice.value, DOUBT * self.noise
