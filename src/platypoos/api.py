@@ -19,6 +19,7 @@ from platypoos.models.base import Access, access_of, actions_of, is_compiled
 from platypoos.models.failures import act
 from platypoos.models.gymnasium.model import GymnasiumModel
 from platypoos.models.hidden import check_goes_on, may_hide_its_state
+from platypoos.models.points import as_point, is_pointed
 from platypoos.plan import Episode, Origin, Plan
 from platypoos.planners.platypus.planner import Platypus
 from platypoos.progress import StepBar
@@ -199,7 +200,7 @@ class Agent:
         They are a part of the plan's budget: at most a fifth of it, and a call for each action
         is kept.
         """
-        budget, count = self._asked.budget, actions_of(self._view).n
+        budget, count = self._asked.budget, self.planner.count(actions_of(self._view))
         most = 100 if budget is None else min(budget // 5, budget - count)
         return check_goes_on(self.model, state, most)
 
@@ -238,10 +239,12 @@ class Agent:
         if reward is not None:
             received = check_number("reward", reward)
             if self._memory is not None:
-                space, taken = self._plan.space, self._plan.action_index
-                if action is not UNKNOWN and (action is not None or None in space):
-                    taken = space.index(action)
-                self._memory.observe(taken, received)
+                space, taken = actions_of(self.model), self._plan.action
+                if action is not UNKNOWN and (action is not None or None in self._plan.space):
+                    taken = action
+                points = is_pointed(self._view)
+                number = as_point(space, taken) if points else space.index(taken)
+                self._memory.observe(number, received)
 
     def warm_up(self, *, quiet: bool = True) -> float:
         """Wait until all machine code is there; returns the seconds it took.

@@ -13,7 +13,8 @@ import numpy as np
 from platypoos.errors import InvalidArgument
 from platypoos.explain.origin import Origin
 from platypoos.markup import escape, html_table, number, plain, show_state
-from platypoos.spaces import Space
+from platypoos.models.points import as_point
+from platypoos.spaces import Space, Tried
 
 if TYPE_CHECKING:
     from platypoos.models.base import Transition
@@ -213,6 +214,12 @@ def check_keep(keep: object) -> str:
     return str(keep)
 
 
+def _taken(space: Space, actions: list[Any]) -> Space:
+    """The actions of an episode, of a space that cannot be listed."""
+    different = {as_point(space, action): action for action in actions}
+    return Tried(space, list(different.values()), len(different))
+
+
 class Record:
     """The steps that were taken so far."""
 
@@ -256,5 +263,5 @@ class Record:
             steps_per_call=self.steps_per_call,
             plans=tuple(self._plans),
             origin=self._origin,
-            space=self._space,
+            space=self._space if self._space.is_finite else _taken(self._space, self._actions),
         )

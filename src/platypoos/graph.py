@@ -57,7 +57,7 @@ class State:
         """Steps from the beginning of the episode, when it was first met."""
         self.span = span
         """What a reward of 1 at each step to come is worth from here."""
-        self.edges: dict[int, Edge] = {}
+        self.edges: dict[Any, Edge] = {}
         self.parents: list[Edge] = []
         """The edges that lead here."""
         self.value = value
@@ -70,7 +70,7 @@ class State:
         """Decides between equals."""
         self.legal: list[int] | None = None
         """The actions that are allowed here; None as long as nobody asked."""
-        self.advice: int | None = None
+        self.advice: Any = None
         """What the user's rule does here; None as long as nobody asked."""
         self.worth: float | None = None
         """What the model says that the state is worth; None if it says nothing."""
@@ -91,7 +91,7 @@ class Edge:
         "walks",
     )
 
-    def __init__(self, start: State, action: int, after: State | None, mean: float) -> None:
+    def __init__(self, start: State, action: Any, after: State | None, mean: float) -> None:
         self.start, self.action = start, action
         self.after = after
         """The state it leads to; None if the episode ends."""
@@ -109,19 +109,24 @@ Path = list[Edge]
 
 
 class Graph:
-    """All that is known. Actions are numbers here: places in the list of a model's actions.
+    """All that is known.
+
+    Actions are numbers here, places in the list of a model's actions, or points of a box.
 
     Args:
         discount: γ.
-        actions: how many actions there are.
+        actions: how many actions there are; None if they cannot be listed.
         key: tells states apart; None if nobody can.
         seed: for tickets.
     """
 
     def __init__(
-        self, discount: float, actions: int, key: Callable[[Any], Hashable] | None, seed: int
+        self, discount: float, actions: int | None, key: Callable[[Any], Hashable] | None, seed: int
     ) -> None:
-        self.discount, self.num_actions, self.key = discount, actions, key
+        self.discount, self.key = discount, key
+        self.num_actions = 0 if actions is None else actions
+        self.endless = actions is None
+        """Whether there are always more actions to try."""
         self.span = 1.0 / (1.0 - discount) if discount < 1.0 else 1.0
         """What a reward of 1 at each step to come is worth, without a horizon."""
         self.random = random.Random(seed)  # noqa: S311  for search, not for secrets
@@ -213,7 +218,7 @@ class Graph:
         gamma = self.discount
         return float(left) if gamma == 1.0 else (1.0 - gamma**left) / (1.0 - gamma)
 
-    def learn(self, state: State, walk: Iterable[tuple[int, Any, float, bool]], time: int) -> Path:
+    def learn(self, state: State, walk: Iterable[tuple[Any, Any, float, bool]], time: int) -> Path:
         """Add what happened on a walk from a state; returns its edges.
 
         Args:
@@ -312,6 +317,10 @@ class Graph:
             state.legal = self.legal_actions(state.stored)
         return state.legal
 
+    def allows(self, state: State, action: Any) -> bool:
+        """Whether an action is allowed in a state."""
+        return self.legal_actions is None or action in self.options(state)
+
     # ------------------------------------------------------------------ values
 
     @property
@@ -394,7 +403,9 @@ class Graph:
             self.tolerance *= 1e-9
         found = self.reachable()
         tried = [state for state in found if state.edges]
-        fronts = [state for state in tried if len(state.edges) < len(self.options(state))]
+        fronts = tried
+        if not self.endless:
+            fronts = [state for state in tried if len(state.edges) < len(self.options(state))]
         self.closed = not fronts and len(tried) == len(found)
         if self.survey_at == 0:
             self.rate = self.middle

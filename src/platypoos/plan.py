@@ -15,7 +15,7 @@ from platypoos.episode import Episode
 from platypoos.explain.origin import Origin
 from platypoos.explain.summary import Summary, summarize
 from platypoos.ledger.tree import OPENED, ROOT, TERMINAL, Tree
-from platypoos.spaces import Discrete, Space
+from platypoos.spaces import Discrete, Space, Tried
 
 if TYPE_CHECKING:
     from platypoos.explain import Explanation
@@ -87,7 +87,7 @@ class Plan:
     action_index: int = field(repr=False)
     """The place of ``action`` in the list of actions, and in ``action_values``."""
     space: Space = field(repr=False)
-    """The model's actions."""
+    """The model's actions; where they cannot be listed, those of the sequences that are shown."""
     node: int = field(repr=False)
     """The recommended node of ``tree``."""
     tree: Tree = field(repr=False)
@@ -138,8 +138,8 @@ class Plan:
 
     @property
     def num_actions(self) -> int:
-        """How many actions there are."""
-        return self.space.n
+        """How many there are; where they cannot be listed, how many first ones are shown."""
+        return self.space.firsts if isinstance(self.space, Tried) else self.space.n
 
     @cached_property
     def actions(self) -> tuple[Any, ...]:
@@ -211,7 +211,7 @@ class Plan:
     def action_names(self) -> tuple[str, ...]:
         """What the model calls its actions (``model.action_names``), or else they as text."""
         names = () if self.origin is None else self.origin.action_names
-        return names if len(names) == self.num_actions else self.space.names
+        return names if len(names) == self.space.n else self.space.names
 
     @property
     def labels(self) -> tuple[str, ...]:

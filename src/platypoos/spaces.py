@@ -219,6 +219,23 @@ class Discrete(Space):
         return f"Discrete({_short(list(self._payloads))})"
 
 
+class Tried(Discrete):
+    """Actions of a space that cannot be listed: those that a plan is about.
+
+    Args:
+        space: where they are from.
+        actions: the actions.
+        firsts: how many of them, the first ones, can be taken now; the others come later.
+    """
+
+    def __init__(self, space: Space, actions: Sequence[Any], firsts: int) -> None:
+        super().__init__(list(actions))
+        self.of, self.firsts = space, firsts
+
+    def __repr__(self) -> str:
+        return f"{self.of}"
+
+
 class Box(Space):
     """Numbers between two bounds, or arrays of them.
 

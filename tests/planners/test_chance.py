@@ -287,6 +287,15 @@ def test_array_models():
     assert (plan.action, plan.calls) == (1, 300)
 
 
+def test_boxes_are_refused():
+    def step(state, action, rng):
+        return state + rng.random(), float(action[0]), False
+
+    model = pp.FunctionModel(step, pp.Box([-1.0], [1.0]), 0.0, dynamics="random")
+    with pytest.raises(pp.InvalidArgument, match=r'finite list of actions.*access="reset"'):
+        pp.plan(model, budget=100, discount=0.9)
+
+
 # ------------------------------------------------------------------ clocks, failures, interrupts
 
 

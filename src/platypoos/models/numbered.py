@@ -20,6 +20,7 @@ from platypoos.models.advice import Advisor
 from platypoos.models.array import ArrayModel
 from platypoos.models.base import Transition, actions_of
 from platypoos.models.failures import say_action
+from platypoos.models.points import is_pointed
 from platypoos.spaces import Discrete, Space
 
 _OTHER_FORMS = ("compiled", "array", "single_legal", "single_value", "single_policy",
@@ -123,7 +124,8 @@ def numbered(model: Any) -> Any:
 
 def original(model: Any) -> Any:
     """The model that a view was made of; the model itself if it is none."""
-    return model.model if isinstance(model, Numbered | NumberedArray) else model
+    is_view = isinstance(model, Numbered | NumberedArray) or is_pointed(model)
+    return model.model if is_view else model
 
 
 def rename(error: ModelError, actions: Space) -> None:

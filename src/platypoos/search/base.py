@@ -26,7 +26,9 @@ from platypoos.models.advice import NO_HORIZON
 from platypoos.models.array import ArrayModel
 from platypoos.models.base import RANDOM, Access, access_of, actions_of, dynamics_of, is_compiled
 from platypoos.models.numbered import numbered, original, rename
+from platypoos.models.points import is_pointed, rename_point
 from platypoos.plan import Origin, Plan
+from platypoos.spaces import Space
 
 if TYPE_CHECKING:
     from platypoos.ledger.protocol import Ledger
@@ -199,7 +201,7 @@ class Planner(ABC):
         WORKSHOP.is_eager |= asked.deadline is not None
         initial_state(model)  # is it a model at all?
         view = self.view_of(model)
-        num_actions = actions_of(view).n
+        num_actions = self.count(actions_of(view))
         self._check_clock(asked)
         self._check_horizon(asked.horizon)
         timeout = asked.timeout
@@ -224,7 +226,10 @@ class Planner(ABC):
         try:
             return self._plan(task)
         except ModelError as error:
-            rename(error, actions_of(original(view)))
+            if is_pointed(view):
+                rename_point(error, actions_of(view))
+            else:
+                rename(error, actions_of(original(view)))
             raise
 
     def view_of(self, model: Any) -> Any:
@@ -237,6 +242,10 @@ class Planner(ABC):
             )
         return numbered(model)
 
+    def count(self, actions: Space) -> int:
+        """How many actions there are to begin with."""
+        return actions.n
+
     def _check_access(self, model: Any, access: Access) -> Access:
         if access not in self.access:
             raise InvalidArgument(
@@ -245,8 +254,9 @@ class Planner(ABC):
             )
         if access is Access.RESTORE and dynamics_of(model) == RANDOM and not self._branches(model):
             raise InvalidArgument(
-                f"{type(self).__name__} cannot react to chance, but this model's dynamics are "
-                "random; Platypus (the default) can, and OPMDP if the model lists its successors; "
+                f"{type(self).__name__} cannot react to chance with these actions, but this "
+                "model's dynamics are random; Platypus (the default) can for a finite list of "
+                "actions, and OPMDP if the model lists its successors; "
                 'or pass access="reset" for open-loop plans, which choose one sequence of actions '
                 "for all outcomes"
             )
@@ -320,7 +330,7 @@ class Planner(ABC):
             more["states"] = task.states_to(tree, int(node))
         number = int(tree.actions(int(node))[0] if action is None else action)
         model = original(task.model)
-        space = actions_of(model)
+        space = more.pop("space", None) or actions_of(model)
         return Plan(
             action=space.payloads[number],
             value=value,

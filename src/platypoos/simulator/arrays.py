@@ -94,7 +94,9 @@ class ArrayPlayer:
                     made += part.stop - part.start
                     after[part], rewards, ended = self._step(rows[part], actions[part])
                     over += (ends := ended.tolist())
-                    played = actions[part].tolist() if actions.ndim == 1 else actions[part]
+                    played = actions[part].tolist()
+                    if actions.ndim > 1:
+                        played = [tuple(row) for row in played]
                     taken = zip(played, after[part], rewards.tolist(), ends, strict=True)
                     for walk, step in zip(live[part], taken, strict=True):
                         walks[walk].append(step)

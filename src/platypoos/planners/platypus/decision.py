@@ -9,10 +9,12 @@ import numpy as np
 
 from platypoos.graph import Edge, Graph, State
 from platypoos.ledger.tree import ROOT, TERMINAL, Tree, make_tree, set_node, set_root
+from platypoos.models.points import as_action
 from platypoos.plan import Improvement, Noise
 from platypoos.planners.platypus.jury import standard_error
 from platypoos.planners.platypus.plan import Search
-from platypoos.planners.platypus.sequences import Candidate, weigh
+from platypoos.planners.platypus.sequences import MOST_FIRSTS, Candidate, weigh
+from platypoos.spaces import Tried
 
 WIDE = 1.96
 """Standard errors on each side of a 95 % interval."""
@@ -25,10 +27,11 @@ def describe(search: Search) -> dict[str, Any]:
     graph = search.graph
     chosen = search.recommend() or first_step(search)
     shown = sequences_to_show(search, chosen)
-    tree, end, edges = tree_of(shown, chosen, graph.origin)
-    values = np.full(graph.num_actions, np.nan)
+    number, space = number_actions(search, shown)
+    tree, end, edges = tree_of(shown, chosen, graph.origin, number)
+    values = np.full(len(shown) if graph.endless else graph.num_actions, np.nan)
     for candidate in shown:
-        values[candidate.first] = candidate.value + graph.origin * graph.root.span
+        values[number[candidate.first]] = candidate.value + graph.origin * graph.root.span
     states: dict[int, Any] = {}
     if not graph.open_loop:
         states = {ROOT: graph.root.stored}
@@ -38,18 +41,36 @@ def describe(search: Search) -> dict[str, Any]:
     return {
         "tree": tree,
         "node": end,
-        "action": chosen.first,
-        "value": float(values[chosen.first]),
+        "action": number[chosen.first],
+        "space": space,
+        "value": float(values[number[chosen.first]]),
         "reward_floor": graph.rate + graph.origin,
         "estimates": values,
         "gap_interval": lead_interval(search, chosen),
-        "enough": is_enough(search, chosen),
+        "enough": None if graph.endless else is_enough(search, chosen),
         "improvement": improvement(search, chosen),
         "states": states,
         "sources": np.array(sources),
         "noise": Noise(math.sqrt(graph.variance), graph.middle + graph.origin, graph.spread),
-        "searched": Searched(graph),
+        "searched": None if graph.endless else Searched(graph),
     }
+
+
+def number_actions(
+    search: Search, shown: list[Candidate]
+) -> tuple[dict[Any, int] | range, Tried | None]:
+    """A number for each action, as a plan has them.
+
+    Those of a list have one. Of a box, the actions of the sequences that are shown are listed, the
+    first ones first.
+    """
+    if search.space is None:
+        return range(search.graph.num_actions), None
+    points = [candidate.first for candidate in shown]
+    points += [edge.action for candidate in shown for edge in candidate.path]
+    number = {point: i for i, point in enumerate(dict.fromkeys(points))}
+    actions = [as_action(search.space, point) for point in number]
+    return number, Tried(search.space, actions, len(shown))
 
 
 def first_step(search: Search) -> Candidate:
@@ -66,11 +87,14 @@ def first_step(search: Search) -> Candidate:
 def sequences_to_show(search: Search, chosen: Candidate) -> list[Candidate]:
     """The best sequence that is known for each first action."""
     found = {**search.level.best, chosen.first: chosen}
+    if search.graph.endless:
+        ranked = sorted(found.values(), key=lambda c: (c is chosen, c.rank), reverse=True)
+        return ranked[:MOST_FIRSTS]
     return [found[action] for action in sorted(found)]
 
 
 def tree_of(
-    shown: list[Candidate], chosen: Candidate, origin: float
+    shown: list[Candidate], chosen: Candidate, origin: float, number: Any
 ) -> tuple[Tree, int, list[Edge]]:
     """A tree of some sequences; the node at the end of the chosen one; the edges of the nodes."""
     tree = make_tree(1 + sum(len(candidate.path) for candidate in shown))
@@ -79,17 +103,17 @@ def tree_of(
     for candidate in shown:
         last = ROOT
         for depth, edge in enumerate(candidate.path, 1):
-            last = add_node(tree, last, depth, edge, origin)
+            last = add_node(tree, last, depth, edge, origin, number[edge.action])
             edges.append(edge)
         end = last if candidate is chosen else end
     return tree, end, edges
 
 
-def add_node(tree: Tree, parent: int, depth: int, edge: Edge, origin: float) -> int:
+def add_node(tree: Tree, parent: int, depth: int, edge: Edge, origin: float, action: int) -> int:
     """Add an edge to a tree; returns its node."""
     node = tree.num_nodes
     tree.size[0] += 1
-    set_node(tree, node, parent, edge.action, depth, 0)
+    set_node(tree, node, parent, action, depth, 0)
     tree.pulls[node], tree.reward[node], tree.value[node] = edge.samples, edge.mean + origin, 0.0
     tree.flags[node] = TERMINAL if edge.after is None else 0
     return node
@@ -111,12 +135,16 @@ def spanning_tree(graph: Graph, root: State) -> Tree:
     tree = make_tree(1 + graph.known)
     set_root(tree)
     places = {root: ROOT}
+    numbers: dict[Any, int] = {}  # of points, which have none
     waiting = [root]
     for state in waiting:
         parent = places[state]
         depth = int(tree.depth[parent]) + 1
         for edge in state.edges.values():
-            node = add_node(tree, parent, depth, edge, graph.origin)
+            action = edge.action
+            if graph.endless:
+                action = numbers.setdefault(action, len(numbers))
+            node = add_node(tree, parent, depth, edge, graph.origin, action)
             if edge.after is not None and edge.after not in places:
                 places[edge.after] = node
                 waiting.append(edge.after)
@@ -162,6 +190,8 @@ def is_enough(search: Search, chosen: Candidate) -> bool:
     """
     graph = search.graph
     level = search.level
+    if graph.endless:
+        return False
     options = graph.options(graph.root)
     if graph.open_loop or search.agreed < 2 or graph.degrees < AGAIN * graph.known:
         return False

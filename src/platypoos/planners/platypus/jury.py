@@ -50,7 +50,7 @@ def hear_jury(search: Search, end: float) -> Asking:
         if hearings:
             propose_policies(search)
             yield from explore_sequences(search, 0)
-            jury = [level.best[candidate.first] for candidate in jury]
+            jury = [level.best.get(candidate.first, candidate) for candidate in jury]
 
 
 class Fresh:

@@ -14,8 +14,10 @@ from typing import Any, NamedTuple
 
 from platypoos.graph import Graph, Path, State
 from platypoos.planners.platypus.jury import Fresh, hear_jury, sample_again, standard_error
+from platypoos.planners.platypus.moves import BoxMoves, ListMoves
 from platypoos.planners.platypus.policies import policy_path, propose_policies
 from platypoos.planners.platypus.rules import Rules
+from platypoos.planners.platypus.scout import Scout
 from platypoos.planners.platypus.sequences import (
     Asking,
     Candidate,
@@ -29,6 +31,7 @@ from platypoos.planners.platypus.sequences import (
 )
 from platypoos.planners.platypus.tree import Explorer
 from platypoos.simulator import Request
+from platypoos.spaces import Space
 
 NEGLIGIBLE, LEAST_STEPS = 0.2, 12
 """Sequences end when rewards are discounted to this; and have so many steps at least."""
@@ -48,18 +51,23 @@ class Search:
 
     Args:
         graph: what is known; its root is the state to plan for.
-        rule: the number of the action that the user's rule takes in a state, if there is a rule.
+        rule: the action that the user's rule takes in a state, if there is a rule.
         rules: constants.
+        space: the actions, if they cannot be listed.
     """
 
     def __init__(
         self,
         graph: Graph,
-        rule: Callable[[Any], int] | None,
+        rule: Callable[[Any], Any] | None,
         rules: Rules,
+        space: Space | None = None,
     ) -> None:
-        self.graph, self.rules, self.rule = graph, rules, rule
+        self.graph, self.rules, self.rule, self.space = graph, rules, rule, space
         self.random = random.Random(graph.random.getrandbits(64))  # noqa: S311  for search
+        self.moves: ListMoves | BoxMoves = ListMoves(graph, self.random)
+        if graph.endless:
+            self.moves = BoxMoves(space, self.random, rules)
         self.calls = 0
         """Steps that were learned from, in all plans…"""
         self.began = self.known_before = 0
@@ -70,16 +78,17 @@ class Search:
         """The candidates of this decision."""
         self.decided: Candidate | None = None
         """The last recommendation."""
-        self.rest: list[int] = []
+        self.rest: list[Any] = []
         """What is left of the last decision's sequence."""
-        self.proposed: list[list[int]] = []
+        self.proposed: list[list[Any]] = []
         """Sequences to be walked."""
         self.wide, self.careful = Explorer(self, wide=True), Explorer(self, wide=False)
         """The tree explorers: one sample of each action, or as many as the figure asks for."""
+        self.scout = Scout(self)
         self.fresh: Fresh | None = None
         self.agreed = 0
         """Stages in a row with the same first action in the lead…"""
-        self.last_first: int | None = None
+        self.last_first: Any = None
         """…and that action."""
         self.is_sure: Callable[[], bool] | None = None
         """Asked after each stage: whether to end the plan before its budget is spent."""
@@ -101,7 +110,7 @@ class Search:
 
     # ------------------------------------------------------------------ the model
 
-    def request(self, state: State, actions: list[int], steps: int, times: int = 1) -> Asked:
+    def request(self, state: State, actions: list[Any], steps: int, times: int = 1) -> Asked:
         """Ask for walks from a state. By RESET they start at the root."""
         if self.graph.open_loop:
             prefix = self.actions_to(state)
@@ -136,7 +145,7 @@ class Search:
             paths.append(path)
         return paths
 
-    def actions_to(self, state: State) -> list[int]:
+    def actions_to(self, state: State) -> list[Any]:
         """By RESET: the sequence of actions that a state stands for."""
         actions = []
         while state is not self.graph.root:
@@ -145,21 +154,12 @@ class Search:
             state = edge.start
         return actions[::-1]
 
-    def advice(self, state: State) -> int:
+    def advice(self, state: State) -> Any:
         """What the user's rule does in a state."""
         if state.advice is None:
             assert self.rule is not None  # noqa: S101  it is asked only if there is one
             state.advice = self.rule(state.stored)
         return state.advice
-
-    def other_action(self, state: State, action: int) -> int:
-        """A random action that is allowed in a state, another one if there is one."""
-        others = [a for a in self.graph.options(state) if a != action] or [action]
-        return others[int(self.random.random() * len(others))]
-
-    def random_sequence(self) -> list[int]:
-        """Any actions."""
-        return self.random.choices(range(self.graph.num_actions), k=self.level.length)
 
     # ------------------------------------------------------------------ the plan
 
@@ -168,10 +168,11 @@ class Search:
         rules, graph = self.rules, self.graph
         self.began, end = self.calls, self.calls + budget
         self.known_before = graph.known
-        actions = len(graph.options(graph.root))
+        actions = 1 if graph.endless else len(graph.options(graph.root))
         level = self.level = Level(self.length_for(budget))
         length = level.length
-        self.power = [graph.discount**t for t in range(length + 1)]
+        longest = max(length, self.scout.restart(self.far(), budget))
+        self.power = [graph.discount**t for t in range(longest + 1)]
         self.width = max(1, min(rules.most_walks, int(rules.batch_share * budget / length)))
         self.stage = max(2 * actions, budget // rules.stages, self.width * length // 2)
         self.wide.restart()
@@ -184,13 +185,12 @@ class Search:
             yield from walk(self, [[]])
         most = self.began + (budget if length == 1 else rules.seed_share * budget)
         if level.leader is None or level.leader.ends or self.rule is not None:
-            seeds = list(graph.options(graph.root))
-            self.random.shuffle(seeds)
+            seeds = self.moves.seeds()
             while seeds and (level.leader is None or self.calls < most):
                 width = max(1, min(int((most - self.calls) / length), actions))
                 yield from walk(self, [[action] for action in seeds[:width]])
                 seeds = seeds[width:]
-        if self.rest and not graph.open_loop and not graph.noisy:
+        if self.rest and not graph.open_loop and not graph.noisy and not graph.endless:
             yield from be_greedy(self, self.calls + self.greed * budget)
         while self.calls < end:
             yield from self.run_stage(end, end - rules.jury_share * budget)
@@ -201,15 +201,17 @@ class Search:
         """How long sequences are.
 
         So long that later rewards are discounted to a fifth; at most a quarter of the calls, so
-        that there are a few. In the first plan, so short that all sequences of one action fit in
+        that there are a few, and in a box at most four fourth roots of them. In the first plan, so short that all sequences of one action fit in
         their share of the calls. A rule's roll-outs are compared as a whole.
         """
         graph, rules = self.graph, self.rules
         gamma = graph.discount
         if gamma == 0.0:
             return 1
-        far = math.inf if gamma == 1.0 else math.log(NEGLIGIBLE) / math.log(gamma)
-        actions = max(1, len(graph.options(graph.root)))
+        far = self.far()
+        actions = 1 if graph.endless else max(1, len(graph.options(graph.root)))
+        if graph.endless and self.rule is None:
+            far = min(far, max(LEAST_STEPS, rules.box_steps * budget**0.25))
         if self.rule is not None:
             most: float = budget // 2
         elif graph.open_loop:  # every step of a sequence is paid again each time
@@ -222,6 +224,14 @@ class Search:
             most = min(most, graph.horizon - self.time)
         return max(1, int(min(max(LEAST_STEPS, far), most)))
 
+    def far(self) -> float:
+        """Steps until rewards are discounted to a fifth, or the episode is over."""
+        graph, gamma = self.graph, self.graph.discount
+        left = math.inf if graph.horizon is None else graph.horizon - self.time
+        if gamma in {0.0, 1.0}:
+            return 1.0 if gamma == 0.0 else left
+        return min(left, math.log(NEGLIGIBLE) / math.log(gamma))
+
     def run_stage(self, end: int, jury_from: float) -> Asking:
         """Explore, propose and compare, with a part of the calls."""
         graph, rules, stage = self.graph, self.rules, self.stage
@@ -233,7 +243,7 @@ class Search:
             return
         start, known = self.calls, graph.known
         stage_end = min(end, start + stage)
-        if rules.tree_share > 0.0:
+        if rules.tree_share > 0.0 and not graph.endless:
             yield from self.explore_tree(end - self.began)
         before = self.calls
         self.challenge_credit += rules.challenge_share * max(stage, before - self.challenged_at)
@@ -242,6 +252,7 @@ class Search:
             yield from challenge(self, self.challenge_credit)
         finally:
             self.challenge_credit = min(0.0, self.challenge_credit - (self.calls - before))
+        yield from self.scout.explore()
         propose_policies(self)
         yield from explore_sequences(self, 0)
         before, self.finder = self.calls, "sequences"
@@ -337,6 +348,7 @@ class Search:
             weigh(self, rule)
             if chosen.value <= rule.value:
                 chosen = rule
+        chosen = self.scout.overrule(chosen)
         self.decided = chosen
         return chosen
 

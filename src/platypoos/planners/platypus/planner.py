@@ -8,8 +8,9 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from platypoos.errors import InvalidArgument, ModelError
-from platypoos.models.base import RANDOM, Access, dynamics_of, is_compiled
+from platypoos.models.base import RANDOM, Access, actions_of, dynamics_of, is_compiled
 from platypoos.models.failures import located
+from platypoos.models.points import has_points, pointed
 from platypoos.plan import Plan
 from platypoos.planners.chance.planner import plan_with_chance
 from platypoos.planners.chance.session import ChanceMemory
@@ -18,6 +19,7 @@ from platypoos.planners.platypus.memory import Memory
 from platypoos.planners.platypus.rules import Rules
 from platypoos.planners.platypus.session import Session
 from platypoos.search.base import PAPER, Planner, Task
+from platypoos.spaces import Space
 
 if TYPE_CHECKING:
     from platypoos.compiled.platypus.planner import CompiledPlatypus
@@ -88,6 +90,14 @@ class Platypus(Planner):
                 f"memory must be a number of bytes, 0 for none, got {self.memory!r}"
             )
 
+    def view_of(self, model: Any) -> Any:
+        """The model with numbers for actions, or points of a box."""
+        return pointed(model) if has_points(actions_of(model)) else super().view_of(model)
+
+    def count(self, actions: Space) -> int:
+        """How many actions there are to begin with."""
+        return 1 if has_points(actions) else super().count(actions)
+
     def remember(self) -> Any:
         """What ``control`` hands on from step to step."""
         return Remembered(self) if self.memory else None
@@ -98,8 +108,8 @@ class Platypus(Planner):
 
         return CompiledPlatypus(self.discount, self.memory, self.stop_when_sure)
 
-    def _branches(self, model: Any) -> bool:  # noqa: ARG002  whatever it is
-        return True
+    def _branches(self, model: Any) -> bool:
+        return not has_points(actions_of(model))
 
     def _plan(self, task: Task) -> Plan:
         memory = task.memory

@@ -53,5 +53,17 @@ class Rules:
     whose variations do best on average is taken."""
     shortest: int = 4
     """Steps of a sequence, at least, if the budget has four times as many calls."""
+    box_steps: float = 4.0
+    """Where actions cannot be listed, sequences have this many times N^¼ steps at most."""
+    scout_share: float = 0.15
+    """In a box: share of the calls for long sequences, if the discount asks for them."""
+    settled_share: float = 0.5
+    """The same where the search of shorter ones has settled."""
+    anew_share: float = 0.5
+    """In a box: share of the changes that set a stretch to one new action; the others move it."""
+    wide: float = 2.0
+    """In a box: a new action is drawn from a box this many times as wide, and cut to the box."""
+    finest: float = 0.01
+    """In a box: steps have scales between this share of its width and all of it."""
     early: float = 2.0
     """Changes of a sequence begin early: at a random place of it, to this power."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Generator, Sequence
 from operator import mul
 from typing import TYPE_CHECKING, Any
@@ -11,6 +12,8 @@ from platypoos.graph import Edge, Path, State
 if TYPE_CHECKING:
     from platypoos.planners.platypus.plan import Search
 
+MOST_FIRSTS = 8
+"""First actions that are remembered where they cannot be listed, or up to twice as many."""
 Asking = Generator[list[Any], Any, None]
 
 
@@ -23,13 +26,13 @@ class Candidate:
 
     __slots__ = ("actions", "path", "rank", "value")
 
-    def __init__(self, actions: list[int], path: Path) -> None:
+    def __init__(self, actions: list[Any], path: Path) -> None:
         self.actions, self.path = actions, path
         self.value = 0.0
         self.rank = (0.0, 0.0, 0.0)
 
     @property
-    def first(self) -> int:
+    def first(self) -> Any:
         """Its first action."""
         return self.path[0].action
 
@@ -44,8 +47,10 @@ class Level:
 
     def __init__(self, length: int) -> None:
         self.length = length
-        self.best: dict[int, Candidate] = {}
+        self.best: dict[Any, Candidate] = {}
         self.leader: Candidate | None = None
+        self.last = 0.0
+        """What the last sequence that was walked is worth."""
         self.rule: Candidate | None = None
         """What the user's rule does, from the first step on."""
 
@@ -79,27 +84,32 @@ def weigh(search: Search, candidate: Candidate) -> None:
     candidate.rank = (candidate.value, steadiness(search, path[0]), outlook)
 
 
-def consider(search: Search, actions: list[int], path: Path, *, is_rule: bool = False) -> None:
+def consider(search: Search, actions: list[Any], path: Path, *, is_rule: bool = False) -> None:
     """Keep the better one of two sequences that begin alike."""
     level = search.level
     new = Candidate(actions, path)
     weigh(search, new)
+    level.last = new.value
     if is_rule:
         level.rule = new
     first = path[0].action
     old = level.best.get(first)
-    if old is not None:
-        bar = old.value
-        if new.ends and old.ends and len(path) < len(old.path):
+    rival = level.leader if old is None and search.graph.endless else old
+    if rival is not None:
+        bar = rival.value if old is not None else -math.inf
+        if new.ends and rival.ends and len(path) < len(rival.path):
             # It saves the costs of the way to the old end. That is no merit: most ends can be
             # avoided by a change just before them, so it must be better without the last step.
-            last = old.path[-1]
-            bar -= min(0.0, search.power[len(old.path) - 1] * (last.mean + search.graph.origin))
+            last, power = rival.path[-1], search.power[len(rival.path) - 1]
+            bar = rival.value - min(0.0, power * (last.mean + search.graph.origin))
         if new.value < bar:
             return
-        if new.value == bar and (new.rank < old.rank or (new.ends and len(path) < len(old.path))):
+        shorter = new.ends and len(path) < len(rival.path)
+        if new.value == bar and (new.rank < rival.rank or shorter):
             return
     level.best[first] = new
+    if search.graph.endless and len(level.best) > 2 * MOST_FIRSTS:
+        level.best = {candidate.first: candidate for candidate in level.ranked()[:MOST_FIRSTS]}
     leader = level.leader
     if search.finder and leader is not None and new.value > leader.value:
         search.wins[search.finder] += 1
@@ -148,7 +158,7 @@ class Walker:
 
     __slots__ = ("actions", "beyond", "is_rule", "path")
 
-    def __init__(self, actions: Sequence[int], length: int, *, ruled: bool) -> None:
+    def __init__(self, actions: Sequence[Any], length: int, *, ruled: bool) -> None:
         self.actions = list(actions[:length])
         self.beyond = list(actions[length:])
         self.is_rule = not self.actions
@@ -157,7 +167,7 @@ class Walker:
             self.actions += self.actions[-1:] * (length - len(self.actions))
 
 
-def walk(search: Search, sequences: list[list[int]], *, by_chance: bool = False) -> Asking:
+def walk(search: Search, sequences: list[list[Any]], *, by_chance: bool = False) -> Asking:
     """Walk sequences from the root, all at once. Known steps are free.
 
     A sequence that is too short is followed by the rule, or else by its last action; an empty one
@@ -201,7 +211,7 @@ def walk(search: Search, sequences: list[list[int]], *, by_chance: bool = False)
         walkers = later
 
 
-def follow(search: Search, walker: Walker, length: int) -> tuple[State | None, int]:
+def follow(search: Search, walker: Walker, length: int) -> tuple[State | None, Any]:
     """Go along known steps; returns the state where something is unknown, and the action there."""
     path, actions = walker.path, walker.actions
     state = path[-1].after if path else search.graph.root
@@ -210,7 +220,7 @@ def follow(search: Search, walker: Walker, length: int) -> tuple[State | None, i
             return None, -1
         edge = state.edges.get(action)
         if edge is None:
-            edge = None if action in search.graph.options(state) else instead(state)
+            edge = None if search.graph.allows(state, action) else instead(state)
             if edge is None:
                 return state, action
         path.append(edge)
@@ -234,19 +244,18 @@ def instead(state: State) -> Edge | None:
     return next(iter(state.edges.values()), None)
 
 
-def change(search: Search, candidate: Candidate) -> list[int]:
-    """Set a random stretch of 1, 2, 4, … steps of a sequence to one other action."""
+def change(search: Search, candidate: Candidate) -> list[Any]:
+    """Change a random stretch of 1, 2, 4, … steps of a sequence."""
     draw, known, actions = search.random.random, len(candidate.path), candidate.actions
     length = search.level.length
     start = int(draw() ** search.rules.early * known)
     if known < length and draw() < 0.5:  # shortly before the episode's end
         start = max(0, known - 1 - int(draw() * (1 + 2 ** int(4 * draw()))))
-    stretch = 2 ** int(draw() * length.bit_length())
-    other = search.other_action(candidate.path[start].start, actions[start])
-    changed = actions[:start] + [other] * stretch
+    end = start + 2 ** int(draw() * length.bit_length())
+    changed = actions[:start] + search.moves.stretch(candidate, start, end)
     if search.rule is not None and draw() < 0.5:
         return changed  # and the rule from there
-    return changed + actions[start + stretch :]
+    return changed + actions[end:]
 
 
 def explore_sequences(search: Search, end: float) -> Asking:
@@ -259,15 +268,15 @@ def explore_sequences(search: Search, end: float) -> Asking:
     while search.proposed or (search.calls < end and idle < search.rules.idle):
         known, sequences = search.graph.known, search.proposed
         search.proposed = []
-        randomly: list[list[int]] = []
+        randomly: list[list[Any]] = []
         if search.calls < end and search.rules.sequences and level.leader is not None:
-            equals = undecided(search)
+            equals = [] if search.graph.endless else undecided(search)
             for _ in range(search.width):
                 if equals and search.random.random() < search.rules.steady_share:
                     least = min(equals, key=lambda c: (c.path[0].walks, search.random.random()))
-                    randomly.append([least.first, *search.random_sequence()])
+                    randomly.append([least.first, *search.moves.sequence(level.length)])
                 elif idle and search.random.random() < 0.5:
-                    randomly.append(search.random_sequence())
+                    randomly.append(search.moves.sequence(level.length))
                 else:
                     sequences.append(change(search, level.leader))
         if not sequences and not randomly:
@@ -294,7 +303,7 @@ def be_greedy(search: Search, end: float) -> Asking:
     """Walk the sequence that takes, at each step, the action that brings most at once."""
     graph, length = search.graph, search.level.length
     state: State | None = graph.root
-    actions: list[int] = []
+    actions: list[Any] = []
     while state is not None and len(actions) < length:
         missing = [a for a in graph.options(state) if a not in state.edges]
         if search.calls + len(missing) > end:
@@ -325,7 +334,8 @@ def challenge(search: Search, credit: float) -> Asking:
     if leader is None:
         return
     others = [c.first for c in level.ranked() if c is not leader]
-    others += [a for a in search.graph.options(search.graph.root) if a not in level.best]
+    if not search.graph.endless:
+        others += [a for a in search.graph.options(search.graph.root) if a not in level.best]
     for action in others[: search.rules.challengers]:
         tails = [leader.actions[1:], leader.actions[:-1]]
         if search.rule is not None:

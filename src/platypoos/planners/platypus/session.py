@@ -11,8 +11,9 @@ from platypoos.checks import same
 from platypoos.errors import ModelError
 from platypoos.graph import Edge, Graph, State
 from platypoos.models.advice import Advisor
-from platypoos.models.base import Access
+from platypoos.models.base import Access, actions_of
 from platypoos.models.keys import key_of
+from platypoos.models.points import has_points
 from platypoos.planners.platypus.decision import is_enough
 from platypoos.planners.platypus.plan import Search
 from platypoos.planners.platypus.rules import Rules
@@ -39,7 +40,8 @@ class Session:
         restores = task.access is Access.RESTORE
         key = key_of(task.model, task.state) if restores else None
         seed = task.tie_seed()
-        graph = Graph(discount, task.num_actions, key, seed)
+        endless = has_points(actions_of(task.model))
+        graph = Graph(discount, None if endless else task.num_actions, key, seed)
         graph.open_loop = not restores
         if restores and callable(getattr(task.model, "key", None)):
             graph.is_same = _is_same
@@ -50,13 +52,13 @@ class Session:
             graph.value_of_state = advisor.value
         self.graph = graph
         self.simulator = self._simulator(task)
-        rule: Callable[[Any], int] | None = None
+        rule: Callable[[Any], Any] | None = None
         if self.simulator.rule is not None:
             rule = self._advise
         if self.simulator.legal is not None:
             graph.legal_actions = self.simulator.legal
         graph.root = graph.state_of(task.state, 0)
-        self.search = Search(graph, rule, rules)
+        self.search = Search(graph, rule, rules, actions_of(task.model) if endless else None)
 
     def _simulator(self, task: Task) -> Simulator:
         simulator = Simulator(
@@ -70,11 +72,11 @@ class Session:
         self.graph.check_again = self._compare if task.access is Access.RESTORE else None
         return simulator
 
-    def _advise(self, stored: Any) -> int:
+    def _advise(self, stored: Any) -> Any:
         simulator = self.simulator
         assert simulator.rule is not None  # noqa: S101  it is asked only if there is one
         allowed = None if simulator.legal is None else simulator.legal(stored)
-        return int(simulator.rule(stored, allowed))
+        return simulator.rule(stored, allowed)
 
     def _compare(self, edge: Edge, stored: Any) -> None:
         """See now and then whether an action leads where it led before."""

@@ -1,0 +1,126 @@
+"""Looking farther: a few long sequences beside the many short ones."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any
+
+from platypoos.planners.platypus.sequences import (
+    Asking,
+    Candidate,
+    Level,
+    change,
+    walk,
+    weigh,
+)
+
+if TYPE_CHECKING:
+    from platypoos.planners.platypus.plan import Search
+
+LEAST_LENGTH = 1.5
+"""Long sequences are so many times as long as the others, or there are none."""
+SETTLED = 0.01
+"""Short sequences are settled if they gain less than this share of what long ones differ by."""
+LEAST_WALKS = 8
+"""A plan has calls for so many of them."""
+
+
+class Scout:
+    """Sequences of a box that are too long to be searched well.
+
+    Where it takes many steps to a reward, short sequences see nothing. Long ones are tried at
+    random with a share of the calls. The best one overrules the short ones if it is better, over
+    its whole length, than the best short one with its last action held, by more than the search
+    of short ones has still gained in this plan.
+    """
+
+    def __init__(self, search: Search) -> None:
+        self.search = search
+        self.level = Level(0)
+        self.rest: list[Any] = []
+        """What is left of the last decision's best long sequence."""
+        self.tried: list[list[Any]] = []
+        """The sequences that were walked for this decision."""
+        self.held: Candidate | None = None
+        """The best short sequence, with its last action held."""
+        self.credit, self.paid_at, self.began_at = 0.0, 0, -math.inf
+        self.low, self.high, self.spread = math.inf, -math.inf, 0.0
+        """Of the values of the long sequences."""
+
+    def restart(self, far: float, budget: int) -> int:
+        """Begin a decision; returns the length of the long sequences, 0 if there are none."""
+        search = self.search
+        length = int(min(far, budget / LEAST_WALKS))
+        if not search.graph.endless or length < LEAST_LENGTH * search.level.length:
+            length = 0
+        self.level, self.tried, self.held = Level(length), [], None
+        self.credit, self.paid_at, self.began_at = 0.0, search.calls, -math.inf
+        self.low, self.high, self.spread = math.inf, -math.inf, 0.0
+        return length
+
+    def explore(self) -> Asking:
+        """Walk long sequences with the calls that were earned."""
+        search, near = self.search, self.search.level
+        if not self.level.length or near.leader is None:
+            return
+        if self.began_at == -math.inf:
+            self.began_at = near.leader.value
+        share = search.rules.scout_share
+        if self.gained(near.leader) < SETTLED * self.spread:
+            share = search.rules.settled_share
+        made = search.calls - self.paid_at
+        self.credit += share / (1.0 - share) * made
+        start = search.calls
+        sequences = [near.leader.actions]
+        if self.rest:
+            sequences, self.rest = [*sequences, self.rest], []
+        search.level = self.level
+        try:
+            yield from walk(search, sequences[:1])
+            self.held = self.level.best.get(near.leader.first)
+            yield from walk(search, sequences[1:])
+            while search.calls - start < self.credit:
+                chosen = self.propose()
+                self.tried.append(chosen)
+                yield from walk(search, [chosen])
+                self.note(self.level.last)
+        finally:
+            search.level = near
+            self.credit -= search.calls - start
+            self.paid_at = search.calls
+
+    def propose(self) -> list[Any]:
+        """The best long sequence, changed; or the beginning of one, and then anything."""
+        search, draw, length = self.search, self.search.random.random, self.level.length
+        if self.level.leader is not None and draw() < 0.5:
+            return change(search, self.level.leader)
+        before = [[], *self.tried]
+        actions = before[int(draw() * len(before))]
+        actions = actions[: int(draw() * len(actions))]
+        while len(actions) < length:
+            stretch = 2 ** int(draw() * length.bit_length())
+            actions = actions + search.moves.sequence(1) * stretch
+        return actions[:length]
+
+    def overrule(self, chosen: Candidate) -> Candidate:
+        """The best long sequence if it is clearly better, or else the one that was chosen."""
+        search = self.search
+        self.rest = []
+        best = self.level.leader
+        if best is None or self.held is None:
+            return chosen
+        weigh(search, best)
+        weigh(search, self.held)
+        if best.value <= self.held.value + self.gained(chosen):
+            return chosen
+        self.rest = best.actions[1:]
+        return best
+
+    def gained(self, leader: Candidate) -> float:
+        """What the search of short sequences has gained in this plan."""
+        return max(0.0, leader.value - self.began_at)
+
+    def note(self, value: float) -> None:
+        """Take note of what a long sequence was worth."""
+        self.low, self.high = min(self.low, value), max(self.high, value)
+        self.spread = self.high - self.low
