@@ -47,8 +47,8 @@ def plan_for(process, budget, seed, **said):
 
 
 def test_regret_falls_and_values_are_right():
-    # 30 processes. Measured when this was written: mean regret 0.06, 0.02, 0.00 of that of a
-    # random action with 60, 600 and 6,000 calls, largest error of a value 7 %.
+    # 30 processes, seeds 0 to 29. Measured when this was written: regret 0.017, 0 and 0 of that of
+    # a random action with 60, 600 and 4,000 calls; mean error of a value 0.9 %, the largest 3.3 %.
     regrets = {60: [], 600: [], 4_000: []}
     blind, errors = [], []
     for seed in range(30):
@@ -61,9 +61,9 @@ def test_regret_falls_and_values_are_right():
         errors.append(abs(plan.value - q.max()) / q.max())
     few, some, many = (np.sum(found) / np.sum(blind) for found in regrets.values())
     assert many <= 0.02
-    assert many <= some <= 0.2
-    assert few <= 0.5
-    assert np.mean(errors) < 0.05
+    assert many <= some <= 0.05
+    assert 0.0 < few <= 0.2
+    assert np.mean(errors) < 0.03
 
 
 def test_it_waits_for_the_coin():
@@ -136,7 +136,7 @@ def test_states_that_never_meet():
     for start, best in ((3.0, 0), (-3.0, 1)):
         model = pp.FunctionModel(step, 2, start, dynamics="random")
         plans = [pp.plan(model, budget=300, discount=0.9, seed=seed) for seed in range(10)]
-        assert sum(plan.action == best for plan in plans) >= 9  # 38 of 40 are right
+        assert sum(plan.action == best for plan in plans) >= 9  # 40 of 40 are right
 
 
 def test_states_without_a_name():
@@ -251,7 +251,7 @@ def test_a_rule_shows_the_way():
     led = pp.FunctionModel(corridor, 2, 5, policy=lambda state: 1, **said)
     with_rule = [pp.plan(led, budget=150, discount=0.97, seed=seed) for seed in range(10)]
     assert sum(plan.action for plan in with_rule) == 10
-    assert sum(plan.value > 0 for plan in with_rule) >= 9
+    assert sum(plan.value > 0 for plan in with_rule) >= 9  # 40 of 40 do
     without = [pp.plan(blind, budget=150, discount=0.97, seed=seed) for seed in range(10)]
     assert all(plan.value == 0 for plan in without)
 
@@ -392,7 +392,8 @@ def test_outcomes_are_frequencies():
 
 
 def test_enough_is_not_said_lightly():
-    # 40 processes, 2,000 calls. A plan that is said to be enough must be right.
+    # 40 processes, 2,000 calls. A plan that is said to be enough must be right: of 300, it was
+    # said of 134, and none of these was wrong.
     said = 0
     for seed in range(40):
         process = RandomProcess(seed, states=4, actions=2)

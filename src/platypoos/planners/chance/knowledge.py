@@ -16,7 +16,7 @@ from platypoos.errors import InvalidArgument, ModelError
 from platypoos.models.failures import brief, worded
 
 DOUBT = 4.0
-"""Two standard errors, squared: an action so far behind the best one still has half a vote."""
+"""Two standard errors, squared: an action so far behind the best one still has 0.6 of a vote."""
 NO_VOTE = 20.0
 """Squared distances, in units of the above, from which on an action has no vote at all."""
 BYTES_PER_STATE = 1_000
