@@ -21,7 +21,7 @@ from platypoos.spaces import Discrete, Space, Tried
 if TYPE_CHECKING:
     from platypoos.explain import Explanation
 
-__all__ = ["Episode", "Improvement", "Noise", "Origin", "Plan"]
+__all__ = ["Episode", "Improvement", "Noise", "Origin", "Outcome", "Plan"]
 
 VERSION = 1
 """Of a plan as data; it changes when a field changes its meaning or goes."""
@@ -45,6 +45,21 @@ class Improvement(NamedTuple):
     low: float
     """The interval (95 %) is for noise; without noise it is the estimate."""
     high: float
+
+
+class Outcome(NamedTuple):
+    """Where the recommended action may lead under random dynamics, and what to do there."""
+
+    probability: float
+    """The share of the samples that led there."""
+    state: Any
+    """None if the episode ends."""
+    ends: bool
+    """Whether the episode ends."""
+    action: Any
+    """The action to take next; None after an end, or if nothing is known there yet."""
+    action_index: int | None
+    """The place of ``action`` in the list of actions."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -99,6 +114,10 @@ class Plan:
     rule does, in discounted reward over the same number of steps. 0 if nothing better than the rule
     was found, and the rule's action is recommended. None without a rule, or if the planner does
     not use it."""
+    outcomes: tuple[Outcome, ...] = field(default=(), repr=False)
+    """Under random dynamics: where ``action`` may lead, the likeliest first, and the next action in
+    each case. Then ``actions`` is only the likeliest line. Empty if dynamics are deterministic, or
+    if the plan is open loop."""
     horizon: int | None = field(default=None, repr=False)
     """Steps to the end of the episode that were planned for; None if there is no end."""
     worth: NDArray[np.float64] | None = field(default=None, repr=False)
@@ -292,6 +311,7 @@ class Plan:
         fields = plan_fields(data)
         told = {name: fields.pop(name) for name in ("action_names", "coordinate_names", "depth")}
         noise = fields.pop("noise")
+        fields["outcomes"] = tuple(Outcome(*found) for found in fields["outcomes"])
         made = cls(**fields, noise=None if noise is None else Noise(*noise))
         vars(made).update(told)
         return made

@@ -212,7 +212,7 @@ def test_episodes_that_end_now_and_then():
     array = pp.ArrayModel(
         lambda s, a, r: (s, np.ones(len(s)), r.random(len(s)) < 0.3), 2, np.float64(0)
     )
-    with pytest.raises(pp.DynamicsError, match=r"dynamics=.random. with access=.reset."):
+    with pytest.raises(pp.DynamicsError, match=r"dynamics=.random."):
         pp.plan(array, budget=500, discount=0.9, seed=0)
 
 

@@ -129,7 +129,7 @@ def test_a_step_that_keeps_something_to_itself():
         return state + int(rng.integers(3)), 0.0, False
 
     report = pp.check_model(pp.FunctionModel(slips, 2, 0))
-    assert 'dynamics="random" with access="reset"' in report.problems[0]
+    assert 'dynamics="random"' in report.problems[0]
 
 
 def test_reports_point_at_no_traceback():

@@ -101,7 +101,7 @@ def test_random_dynamics_are_planned_open_loop():
     with pytest.raises(pp.InvalidArgument, match="can only be reset"):
         pp.plan(model, budget=100, discount=0.8, access="restore")
     forced = pp.FunctionModel(step, 2, 0)
-    with pytest.raises(pp.DynamicsError, match=r"dynamics=.random. with access=.reset."):
+    with pytest.raises(pp.DynamicsError, match=r"dynamics=.random."):
         pp.plan(forced, budget=4_000, discount=0.8, seed=0)
 
 

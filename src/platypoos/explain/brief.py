@@ -44,6 +44,7 @@ def brief(plan: Plan) -> dict[str, Any]:
         "node": nodes.index(plan.node),
         "estimates": np.array(values),
         "states": states if small else {},
+        "outcomes": plan.outcomes if small else (),
         "sources": np.array(nodes) if plan.sources is None else plan.sources[nodes],
         "worth": None,
         "searched": None,

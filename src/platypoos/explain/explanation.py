@@ -269,10 +269,12 @@ def _summary(plan: Plan, best: Line, rival: Line | None, verdict: str) -> str:
     gap = 0.0 if rival is None else best.value - rival.value
     margin = margin_of(plan, best, rival)
     worth = rounded(best.value, -gap) if gap < 0.0 else best.shown
-    text = (
-        f"Take {best.label} now. Its best sequence looks {length} "
-        f"step{'s' if length != 1 else ''} ahead and is worth {worth}"
-    )
+    steps = f"{length} step{'s' if length != 1 else ''}"
+    if plan.outcomes:
+        text = f"Take {best.label} now. Its likeliest line looks {steps} ahead; with all others "
+        text += f"that chance may take, it is worth {worth} on average"
+    else:
+        text = f"Take {best.label} now. Its best sequence looks {steps} ahead and is worth {worth}"
     if verdict == "undecided" and rival is not None:
         text = f"{undecided(plan, best, rival, margin)} {text}"
     if rival is None:

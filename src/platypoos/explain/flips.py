@@ -64,6 +64,8 @@ def flips_of(plan: Plan, best: Line, rival: Line | None) -> tuple[Flip, ...]:
             "difference in a reward decides between them."
         )
         return (Flip("reward", text, 0.0), *_calls(plan, best, rival, gap))
+    if plan.outcomes:  # what noise and more calls may change cannot be told from one line
+        return tuple(_rewards(plan, best, rival, gap))
     found = [*_rewards(plan, best, rival, gap), *_noise(plan, best, rival, gap)]
     return (*found, *_calls(plan, best, rival, gap))
 
@@ -82,6 +84,8 @@ def _rewards(plan: Plan, best: Line, rival: Line, gap: float) -> list[Flip]:
                 f"there, the decision flips{by} ({number(line.steps[0].reward, 4)} was seen)."
             )
             found.append(Flip("reward", text, sign * gap, 0, line.action, exact=exact))
+    if plan.outcomes:  # a line of many: its later rewards are not those of the others
+        return found
     return found + _later_rewards(best, rival, gap)
 
 

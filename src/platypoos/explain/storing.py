@@ -49,6 +49,15 @@ def plan_as_dict(plan: Plan) -> dict[str, Any]:
         "space": stored_space(plan.space),
         "action_values": plain(plan.action_values.tolist()),
         "sequences": [_line_as_dict(line) for line in lines.values()],
+        "outcomes": [
+            {
+                "probability": outcome.probability,
+                "state": plain(outcome.state),
+                "ends": outcome.ends,
+                "action": outcome.action_index,
+            }
+            for outcome in plan.outcomes
+        ],
         "planner": None if origin is None else origin.planner_name,
         "model": None if origin is None else origin.model_code,
         "access": None if origin is None else origin.access,
@@ -170,6 +179,16 @@ def plan_fields(data: dict[str, Any]) -> dict[str, Any]:
         "states": states,
         "sources": sources,
         "noise": data["noise"],
+        "outcomes": [
+            (
+                found["probability"],
+                found["state"],
+                found["ends"],
+                None if found["action"] is None else space.payloads[found["action"]],
+                found["action"],
+            )
+            for found in data.get("outcomes", [])
+        ],
         "depth": data["depth"],
         "action_names": tuple(data["action_names"]),
         "coordinate_names": tuple(data.get("coordinate_names", ())),

@@ -16,7 +16,11 @@ from platypoos.spaces import Tried
 if TYPE_CHECKING:
     from platypoos.plan import Plan
 
-MOST_ACTIONS, MOST_STEPS = 10, 6
+MOST_ACTIONS, MOST_STEPS, MOST_OUTCOMES = 10, 6, 5
+SEQUENCE, LIKELIEST = (
+    "the recommended sequence:",
+    "the likeliest line (it is what plan.actions has):",
+)
 STATE_WIDTH = 60
 
 
@@ -81,6 +85,27 @@ def courses_table(plan: Plan) -> list[list[str]]:
     return [*rows[:MOST_COORDINATES], [f"… {hidden} more", "", ""]] if hidden > 0 else rows
 
 
+def outcomes_table(plan: Plan) -> tuple[list[str], list[list[str]]]:
+    """Where the recommended action may lead, and what to do there."""
+    rows = []
+    for outcome in plan.outcomes[:MOST_OUTCOMES]:
+        state = "the end" if outcome.ends else show_state(outcome.state, STATE_WIDTH)
+        if outcome.ends:
+            then = ""
+        elif outcome.action_index is None:
+            then = "not known yet"
+        else:
+            then = plan.action_names[outcome.action_index]
+        rows.append([f"{100.0 * outcome.probability:.0f} %", state, then])
+    return ["chance", "if it leads to", "then take"], rows
+
+
+def outcomes_left(plan: Plan) -> str:
+    """How likely the outcomes are that a table leaves out, in one line."""
+    left = 1.0 - sum(outcome.probability for outcome in plan.outcomes[:MOST_OUTCOMES])
+    return f"… {100.0 * left:.0f} % something else" if left > 0.005 else ""
+
+
 def footer(plan: Plan) -> str:
     """Calls, depth, discount; and whether more calls would help."""
     of = "" if plan.budget is None else f" of {plan.budget:,}"
@@ -124,7 +149,14 @@ def table(plan: Plan) -> str:
         steps += ["", *("  " + row for row in text_table(drawn[0], drawn[1:], 3))]
     rule = beside_the_rule(plan)
     said = [decision(plan), rule] if rule else [decision(plan)]
-    parts = [*said, "", *shown, "", "the recommended sequence:", *steps, "", footer(plan)]
+    title, cases = SEQUENCE, []
+    if plan.outcomes:
+        title = LIKELIEST
+        cases = [f"after {plan.action_names[plan.action_index]}:"]
+        cases += ["  " + row for row in text_table(*outcomes_table(plan), 3)]
+        cases += [f"  {rest}" for rest in [outcomes_left(plan)] if rest]
+        cases.append("")
+    parts = [*said, "", *shown, "", *cases, title, *steps, "", footer(plan)]
     return "\n".join(parts)
 
 
@@ -146,7 +178,11 @@ def notebook(plan: Plan) -> str:
     parts = [f"<p><b>{escape(said)}</b></p>", html_table(*values_table(plan, lines), 0)]
     if plan.num_actions > MOST_ACTIONS:
         parts.append(f"<p>… {plan.num_actions - MOST_ACTIONS} other actions</p>")
-    parts.append("<p>the recommended sequence:</p>")
+    if plan.outcomes:
+        parts.append(f"<p>after {escape(plan.action_names[plan.action_index])}:</p>")
+        parts.append(html_table(*outcomes_table(plan), 3))
+        parts += [f"<p>{rest}</p>" for rest in [outcomes_left(plan)] if rest]
+    parts.append(f"<p>{LIKELIEST if plan.outcomes else SEQUENCE}</p>")
     parts.append(html_table(*steps_table(best)))
     if len(best.steps) > MOST_STEPS:
         parts.append(f"<p>… {len(best.steps) - MOST_STEPS} more</p>")

@@ -318,7 +318,7 @@ class _Checker:
                 f"numbers elsewhere; put it into the state, and draw from rng {where}"
             )
         elif self.dynamics != RANDOM and not self._ends_alike(first, other):
-            remedy = 'give the model dynamics="random" with access="reset"'
+            remedy = 'give the model dynamics="random"'
             if hasattr(self.model, "successors"):
                 remedy += ", or plan with OPMDP, which takes the successors it lists"
             self.problems.append(

@@ -78,8 +78,7 @@ def not_deterministic(state: Any, action: Any) -> DynamicsError:
     return DynamicsError(
         "the episode ended in one try and went on in another, from the same state with the same "
         "action. Either the step changes the state it is given (platypoos.check_model tells), or "
-        'the dynamics are random: then give the model dynamics="random" with access="reset", '
-        "which plans open loop",
+        'the dynamics are random: then give the model dynamics="random"',
         state=state,
         action=action,
     )
@@ -89,8 +88,8 @@ def unlike_before(state: Any, action: Any, expected: Any, got: Any) -> DynamicsE
     """The error for a step that led to one state before and leads to another now."""
     return DynamicsError(
         f"the same step led to {brief(expected)} and then to {brief(got)}. Either the dynamics are "
-        'random: then give the model dynamics="random" with access="reset", which plans open '
-        "loop. Or the step keeps something outside of the state it returns: platypoos.check_model "
+        'random: then give the model dynamics="random". '
+        "Or the step keeps something outside of the state it returns: platypoos.check_model "
         "tells. If the two states are the same for you, give the model key(state)",
         state=state,
         action=action,

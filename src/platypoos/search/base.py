@@ -260,9 +260,11 @@ class Planner(ABC):
             )
         if access is Access.RESTORE and dynamics_of(model) == RANDOM and not self._branches(model):
             raise InvalidArgument(
-                "this model's dynamics are random, and closed-loop plans for random dynamics are "
-                'not there yet; pass access="reset" for open-loop plans, which choose one sequence '
-                "of actions for all outcomes"
+                f"{type(self).__name__} cannot react to chance with these actions, but this "
+                "model's dynamics are random; Platypus (the default) can for a finite list of "
+                "actions, and OPMDP if the model lists its successors; "
+                'or pass access="reset" for open-loop plans, which choose one sequence of actions '
+                "for all outcomes"
             )
         return access
 

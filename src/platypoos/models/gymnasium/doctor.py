@@ -10,7 +10,7 @@ import numpy as np
 
 from platypoos.checks import check_count, check_seed
 from platypoos.errors import InvalidArgument
-from platypoos.models.base import Access
+from platypoos.models.base import RANDOM, Access
 from platypoos.models.gymnasium.actions import SOME
 from platypoos.models.gymnasium.examine import compare_pictures, examine_masks, measure_cells
 from platypoos.models.gymnasium.families import ToyText
@@ -319,13 +319,14 @@ class _Doctor:
         self.passed.append("no generator is restored with the state")
         if self.random_dynamics:
             self.passed.append("the dynamics are random, with the planner's generator")
-            self.advice.append(
-                "plan with access=Access.RESET: open loop, over sequences of actions"
-            )
-            if self.model.access is Access.RESTORE:
+            if self.model.access is Access.RESET:
+                self.advice.append(
+                    "plan with access=Access.RESET: open loop, over sequences of actions"
+                )
+            elif self.model.dynamics != RANDOM:
                 self.problems.append(
-                    "a short trial saw no randomness, so access would be RESTORE; pass "
-                    'dynamics="random" to GymnasiumModel, and access="reset" to plan and control'
+                    "a short trial saw no randomness, so dynamics would be taken for "
+                    'deterministic; pass dynamics="random" to GymnasiumModel'
                 )
         else:
             self.passed.append(
@@ -361,7 +362,8 @@ class _Doctor:
 
     def _report(self, costs: dict[str, float]) -> SimulatorReport:
         model = self.model
-        open_loop = self.random_dynamics or model.access is Access.RESET
+        is_declared = model.dynamics == RANDOM
+        open_loop = model.access is Access.RESET or (self.random_dynamics and not is_declared)
         verdict = UNSAFE if self.problems else RESET_ONLY if open_loop else SAFE
         if not self.problems:
             if model.method == "replay":

@@ -84,7 +84,7 @@ class Memory:
     def _room(self, task: Task) -> int:
         """How many states may be kept, to stay under the cap with another plan."""
         if not self._state_bytes:
-            self._state_bytes = BYTES_PER_STATE + _size_of(task.state)
+            self._state_bytes = BYTES_PER_STATE + size_of(task.state)
         return max(1, self.cap // self._state_bytes - task.budget)
 
     def _find(self, session: Session, task: Task) -> State | None:
@@ -165,7 +165,7 @@ class Memory:
         self._expected = {}
 
 
-def _size_of(state: Any) -> int:
+def size_of(state: Any) -> int:
     """Bytes of a stored state, roughly."""
     try:
         return len(pickle.dumps(state, pickle.HIGHEST_PROTOCOL))

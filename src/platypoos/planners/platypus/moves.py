@@ -67,8 +67,9 @@ class BoxMoves:
     def stretch(self, candidate: Candidate, start: int, end: int) -> list[Point]:
         """What to put in place of some steps of a sequence.
 
-        One random action, or one for each step; or what was there, moved by the same random step, in half of the cases
-        with the next steps moved back: what a push has set in motion may have to be stopped.
+        One random action, or one for each step; or what was there, moved by the same random step,
+        in half of the cases with the next steps moved back: what a push has set in motion may have
+        to be stopped.
         """
         if self.whole or self.random.random() < self.rules.anew_share:
             if self.random.random() < self.rules.each_share:

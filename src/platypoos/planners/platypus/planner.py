@@ -8,10 +8,12 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from platypoos.errors import InvalidArgument, ModelError
-from platypoos.models.base import actions_of, is_compiled
+from platypoos.models.base import RANDOM, Access, actions_of, dynamics_of, is_compiled
 from platypoos.models.failures import located
 from platypoos.models.points import has_points, pointed
 from platypoos.plan import Plan
+from platypoos.planners.chance.planner import plan_with_chance
+from platypoos.planners.chance.session import ChanceMemory
 from platypoos.planners.platypus.decision import describe, spanning_tree
 from platypoos.planners.platypus.memory import Memory
 from platypoos.planners.platypus.rules import Rules
@@ -41,6 +43,10 @@ class Platypus(Planner):
 
     With a rule, the plan is never worse than the rule as far as was seen: if nothing better was
     found, the rule's action is taken. ``Plan.improvement`` is the estimated gain.
+
+    Where a model says ``dynamics="random"`` and its states can be stored, plans react to chance:
+    walks choose in each state they come to, and values are expectations. ``Plan.outcomes`` says
+    what to do after each outcome. With RESET access plans are open loop.
 
     States are told apart by ``model.key(state)`` if the model has it, else by themselves if they
     can be hashed, or by the contents of arrays; if none of these works, nothing is shared. With
@@ -102,8 +108,14 @@ class Platypus(Planner):
 
         return CompiledPlatypus(self.discount, self.memory, self.stop_when_sure)
 
+    def _branches(self, model: Any) -> bool:
+        return not has_points(actions_of(model))
+
     def _plan(self, task: Task) -> Plan:
         memory = task.memory
+        if task.access is Access.RESTORE and dynamics_of(task.model) == RANDOM:
+            kept = None if memory is None else memory.chance
+            return plan_with_chance(self, task, kept, stop_when_sure=self.stop_when_sure)
         if is_compiled(task.model):
             kernels = self.compiled()
             memory = None if memory is None else memory.compiled
@@ -162,6 +174,11 @@ class Remembered:
     def compiled(self) -> Any:
         """That of the one for compiled models; made when there is such a model."""
         return self._planner.compiled().remember()
+
+    @cached_property
+    def chance(self) -> ChanceMemory:
+        """That of plans under random dynamics; made when there is such a model."""
+        return ChanceMemory(self._planner.memory)
 
     def observe(self, action: int, reward: float) -> None:
         """Take note of what was done, and whether its reward was a surprise."""

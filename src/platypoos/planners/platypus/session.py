@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Generator
 from typing import Any
 
 from platypoos.checks import same
@@ -94,26 +94,9 @@ class Session:
 
     def spend(self, *, stop_when_sure: bool = False) -> None:
         """Plan with the budget of the task, or until its clock runs out."""
-        self.search.is_sure = self._is_sure if stop_when_sure else None
-        task, simulator = self.task, self.simulator
-        clock = Clock(simulator, task)
-        if not clock.runs:
-            self._drive(task.budget, never)
-            return
-        simulator.due = clock.due
-        if clock.end < math.inf:
-            simulator.until = time.time() + clock.end - time.perf_counter()
-        limit = math.inf if task.open_ended else task.budget
-        part = FIRST_PART * task.num_actions
-        while simulator.calls < limit:
-            part = int(min(part, limit - simulator.calls))
-            if task.open_ended:
-                simulator.budget = simulator.calls + part
-            if not self._drive(part, clock.due) or clock.due():
-                return
-            if stop_when_sure and self._is_sure():
-                return
-            part = max(FIRST_PART * task.num_actions, clock.next_part())
+        is_sure = self._is_sure if stop_when_sure else None
+        self.search.is_sure = is_sure
+        spend_in_parts(self.simulator, self.task, self._drive, is_sure)
 
     def _is_sure(self) -> bool:
         """Whether more calls are unlikely to change the decision."""
@@ -122,36 +105,90 @@ class Session:
 
     def _drive(self, budget: int, due: Callable[[], bool]) -> bool:
         """Let the search ask, and the simulator answer; False if time was up."""
-        search, simulator = self.search, self.simulator
-        end = simulator.calls + budget
+        search = self.search
         plan = search.plan_on(budget) if search.level.leader else search.plan(budget)
-        replies: Any = None
-        try:
-            while True:
-                batch = plan.send(replies)
-                left = min(end, simulator.budget) - simulator.calls
-                if left <= 0:
-                    return True
-                if simulator.calls and due():
-                    return False
-                requests = fitting([asked.request for asked in batch], left)
-                try:
-                    replies = simulator.run(requests)
-                except BaseException as error:
-                    self._keep(batch, error)
-                    raise
-        except StopIteration:
-            return True
-        finally:
-            plan.close()
+        return drive(plan, self.simulator, budget, due, search.learn)
 
-    def _keep(self, batch: list[Any], error: BaseException) -> None:
-        """Learn from what was played before a failure."""
-        for asked, walks in zip(batch, getattr(error, "replies", ()), strict=False):
+
+def spend_in_parts(
+    simulator: Simulator,
+    task: Task,
+    plan: Callable[[int, Callable[[], bool]], bool],
+    is_sure: Callable[[], bool] | None,
+) -> None:
+    """Plan with the budget of a task, or in parts until its clock runs out.
+
+    Args:
+        simulator: whose calls are counted.
+        task: what is asked for.
+        plan: plans with so many calls, or until a clock says stop; returns whether it did not.
+        is_sure: asked between parts: whether to end the plan.
+    """
+    clock = Clock(simulator, task)
+    if not clock.runs:
+        plan(task.budget, never)
+        return
+    simulator.due = clock.due
+    if clock.end < math.inf:
+        simulator.until = time.time() + clock.end - time.perf_counter()
+    limit = math.inf if task.open_ended else task.budget
+    part = FIRST_PART * task.num_actions
+    while simulator.calls < limit:
+        part = int(min(part, limit - simulator.calls))
+        if task.open_ended:
+            simulator.budget = simulator.calls + part
+        if not plan(part, clock.due) or clock.due():
+            return
+        if is_sure is not None and is_sure():
+            return
+        part = max(FIRST_PART * task.num_actions, clock.next_part())
+
+
+def drive(
+    plan: Generator[list[Any], Any, None],
+    simulator: Simulator,
+    budget: int,
+    due: Callable[[], bool],
+    learn: Callable[[Any, Any], object],
+) -> bool:
+    """Let a search ask, and the simulator answer; False if time was up.
+
+    Args:
+        plan: yields lists of things that have a ``request``, and is sent the walks of each.
+        simulator: makes the calls.
+        budget: how many of them.
+        due: whether time is up.
+        learn: told what was asked and played, if the model fails in the middle of a batch.
+    """
+    end = simulator.calls + budget
+    replies: Any = None
+    try:
+        while True:
+            batch = plan.send(replies)
+            left = min(end, simulator.budget) - simulator.calls
+            if left <= 0:
+                return True
+            if simulator.calls and due():
+                return False
+            requests = fitting([asked.request for asked in batch], left)
             try:
-                self.search.learn(asked, walks)
-            except ModelError:
-                return  # it is about the same model
+                replies = simulator.run(requests)
+            except BaseException as error:
+                _keep(batch, error, learn)
+                raise
+    except StopIteration:
+        return True
+    finally:
+        plan.close()
+
+
+def _keep(batch: list[Any], error: BaseException, learn: Callable[[Any, Any], object]) -> None:
+    """Learn from what was played before a failure."""
+    for asked, walks in zip(batch, getattr(error, "replies", ()), strict=False):
+        try:
+            learn(asked, walks)
+        except ModelError:
+            return  # it is about the same model
 
 
 def _is_same(one: Any, other: Any) -> bool:

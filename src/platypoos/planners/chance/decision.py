@@ -1,0 +1,165 @@
+"""What a plan under chance says: values, likely lines, and what to do after each outcome."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from platypoos.ledger.tree import ROOT, TERMINAL, Tree, make_tree, set_node, set_root
+from platypoos.plan import Outcome
+from platypoos.planners.chance.knowledge import Edge, Knowledge, State
+from platypoos.planners.chance.plan import Search
+
+MOST_OUTCOMES = 10
+"""Outcomes of the recommended action that a plan lists."""
+SURE = 4.0
+"""A plan is enough if its lead is so many standard errors."""
+
+
+def describe(search: Search, payloads: Any) -> dict[str, Any]:
+    """The fields of ``Plan`` that depend on the search.
+
+    Args:
+        search: after its last call.
+        payloads: the actions as the model's step takes them.
+    """
+    knowledge = search.knowledge
+    root = knowledge.root
+    chosen = search.recommend()
+    assert chosen is not None  # noqa: S101  whoever calls has looked
+    start = knowledge.origin * root.span
+    values = np.full(knowledge.num_actions, np.nan)
+    tree, end, edges, states = likely_lines(search, chosen)
+    for edge in root.edges:
+        if edge.samples:
+            values[edge.action] = edge.value + start
+    numbers: dict[Edge, int] = {}
+    sources = [0] + [numbers.setdefault(edge, 1 + len(numbers)) for edge in edges]
+    return {
+        "tree": tree,
+        "node": end,
+        "action": chosen.action,
+        "value": chosen.value + start,
+        "reward_floor": knowledge.rate + knowledge.origin,
+        "estimates": values,
+        "enough": is_enough(search, chosen),
+        "outcomes": outcomes_of(chosen, payloads),
+        "states": states,
+        "sources": np.array(sources),
+        "searched": Searched(knowledge),
+    }
+
+
+def outcomes_of(edge: Edge, payloads: Any) -> tuple[Outcome, ...]:
+    """What an action led to, the likeliest first, and what to do there."""
+    found = []
+    for after, count in sorted(edge.outcomes.items(), key=lambda item: -item[1])[:MOST_OUTCOMES]:
+        choice = None if after is None else after.choice
+        found.append(
+            Outcome(
+                probability=count / edge.samples,
+                state=None if after is None else after.stored,
+                ends=after is None,
+                action=None if choice is None else payloads[choice.action],
+                action_index=None if choice is None else choice.action,
+            )
+        )
+    return tuple(found)
+
+
+def likely_lines(search: Search, chosen: Edge) -> tuple[Tree, int, list[Edge], dict[int, Any]]:
+    """For each first action the likeliest outcomes, and the best known action after each.
+
+    Returns a tree of these lines, the node at the end of the chosen one, the edges of all nodes
+    but the root, and the states of the nodes.
+    """
+    knowledge = search.knowledge
+    firsts = sorted((e for e in knowledge.root.edges if e.samples), key=lambda e: e.action)
+    tree = make_tree(1 + len(firsts) * search.length)
+    set_root(tree)
+    states: dict[int, Any] = {ROOT: knowledge.root.stored}
+    end, edges = ROOT, []
+    for first in firsts:
+        edge: Edge | None = first
+        node, depth = ROOT, 0
+        while edge is not None and depth < search.length:
+            depth += 1
+            after = max(edge.outcomes, key=edge.outcomes.__getitem__)
+            node = add_node(tree, node, depth, edge, knowledge.origin, ends=after is None)
+            edges.append(edge)
+            if after is not None:
+                states[node] = after.stored
+            edge = None if after is None else after.choice
+        end = node if first is chosen else end
+    return tree, end, edges, states
+
+
+def add_node(tree: Tree, parent: int, depth: int, edge: Edge, origin: float, *, ends: bool) -> int:
+    """Add an edge to a tree; returns its node."""
+    node = tree.num_nodes
+    tree.size[0] += 1
+    set_node(tree, node, parent, edge.action, depth, 0)
+    tree.pulls[node], tree.reward[node], tree.value[node] = edge.samples, edge.mean + origin, 0.0
+    tree.flags[node] = TERMINAL if ends else 0
+    return node
+
+
+class Searched:
+    """All that was searched, as a tree: each state below the first edge that led to it."""
+
+    def __init__(self, knowledge: Knowledge) -> None:
+        self._knowledge, self._root = knowledge, knowledge.root
+
+    def tree(self) -> Tree:
+        """Make the tree."""
+        return spanning_tree(self._knowledge, self._root)
+
+
+def spanning_tree(knowledge: Knowledge, root: State) -> Tree:
+    """All known edges from a state on, each state below the first edge that leads to it."""
+    tree = make_tree(1 + knowledge.known)
+    set_root(tree)
+    places = {root: ROOT}
+    waiting = [root]
+    for state in waiting:
+        parent = places[state]
+        depth = int(tree.depth[parent]) + 1
+        for edge in state.edges:
+            if not edge.samples:
+                continue
+            ends = None in edge.outcomes and len(edge.outcomes) == 1
+            node = add_node(tree, parent, depth, edge, knowledge.origin, ends=ends)
+            for after in edge.outcomes:
+                if after is not None and after not in places:
+                    places[after] = node
+                    waiting.append(after)
+    return tree.trimmed()
+
+
+def is_enough(search: Search, chosen: Edge) -> bool:
+    """Whether more calls are unlikely to change the decision.
+
+    All actions were tried wherever the walks can get, each more than once, and the lead is larger
+    than what chance may have done to all values.
+    """
+    knowledge = search.knowledge
+    root = knowledge.root
+    if knowledge.untried(root) or any(edge.samples < 2 for edge in root.edges):
+        return False
+    others = [edge.value for edge in root.edges if edge is not chosen]
+    if not others:
+        return True
+    rarity, seen, waiting = 0.0, {root}, [root]
+    for state in waiting:
+        if state.choice is None or knowledge.untried(state) or state.choice.samples < 2:
+            return False
+        rarity += 1.0 / state.choice.samples
+        for edge in state.edges:
+            for after in edge.outcomes:
+                if after is not None and after not in seen:
+                    seen.add(after)
+                    waiting.append(after)
+    error = math.sqrt(knowledge.noise * rarity / len(seen)) * min(root.span, search.length)
+    return chosen.value - max(others) > SURE * error
