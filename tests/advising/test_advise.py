@@ -124,6 +124,24 @@ def test_random_dynamics_need_reset(make, declared):
     assert ('access="reset"' in advice.code[-1]) != declared  # else it is the default
 
 
+def test_declared_chance_is_planned_in_closed_loop():
+    random = ring(slip=0.3)
+    declared = pp.FunctionModel(random.step, 2, 0, dynamics="random")
+    for model in (declared, pp.GymnasiumModel("FrozenLake-v1")):
+        advice = pp.advise(model)
+        assert advice.access is pp.Access.RESTORE
+        assert "access=" not in advice.code[-1]
+        assert "in closed loop" in str(advice)
+    assert 'give it dynamics="random"' in str(pp.advise(random))
+    box = pp.FunctionModel(
+        lambda x, a, rng: (x + a + rng.normal(), -abs(x), False), pp.Box(-1, 1), 0.0,
+        dynamics="random",
+    )  # fmt: skip
+    advice = pp.advise(box)
+    assert advice.access is pp.Access.RESET
+    assert "only with a list of actions" in str(advice)
+
+
 def test_ends():
     advice = pp.advise(lasting(3))
     assert advice.walks == advice.walks_ended == 55

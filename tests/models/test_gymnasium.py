@@ -48,7 +48,7 @@ def test_frozen_lake_with_and_without_slipping():
     assert episode.terminated
     assert episode.rewards[-1] == 1.0  # the goal, by the shortest way
     slippery = pp.GymnasiumModel("FrozenLake-v1")
-    assert slippery.access is pp.Access.RESET
+    assert (slippery.access, slippery.dynamics) == (pp.Access.RESTORE, "random")
     assert slippery.max_successors == 3
     plan = pp.OPMDP(0.9, reward_max=1.0).plan(slippery, budget=3_000, seed=0)
     # Value iteration: in the first state the best action is 0, left.
@@ -129,3 +129,70 @@ def test_repeated_actions_add_up_and_stop_at_the_end():
         got.append(reward)
     assert got == [sum(rewards[i : i + 3]) for i in range(0, len(rewards), 3)]
     assert len(rewards) % 3  # the last decision was cut short
+
+
+def test_the_default_planner_reacts_to_slippery_ice():
+    reached = 0
+    for seed in range(20):
+        lake = pp.GymnasiumModel("FrozenLake-v1")
+        episode = pp.control(lake, budget=300, steps=100, discount=0.99, seed=seed)
+        reached += episode.rewards[-1] == 1.0
+    assert reached >= 12  # 18 when it was written; none in open loop
+
+
+@pytest.mark.parametrize(
+    ("name", "options"),
+    [
+        ("FrozenLake-v1", {}),
+        ("CliffWalking-v1", {"is_slippery": True}),
+        ("Taxi-v4", {"is_rainy": True}),
+        ("Taxi-v4", {"fickle_passenger": True}),
+        ("FrozenLake-v1", {"repeat": 2}),
+        ("Blackjack-v1", {}),
+    ],
+)
+def test_random_toy_text_is_planned_in_closed_loop_and_not_foreseen(name, options):
+    model = pp.GymnasiumModel(name, **options)
+    start = model.initial_state
+    actions = np.random.default_rng(0).integers(model.actions.n, size=8).tolist()
+    assert (model.access, model.dynamics) == (pp.Access.RESTORE, "random")
+
+    def acted(seed):  # some steps, with a generator of one's own
+        rng, state, seen = np.random.default_rng(seed), start, []
+        for action in actions:
+            state, reward, ended = model.step(state, action, rng)
+            seen.append((model.key(state), reward, ended))
+            if ended:
+                break
+        return seen
+
+    before = [acted(seed) for seed in range(30)]
+    if "fickle_passenger" not in options:  # few ever get in
+        assert len({tuple(seen) for seen in before}) > 1
+    for seed in range(2):
+        plan = pp.plan(model, budget=60, discount=0.9, seed=seed)
+        assert plan.outcomes
+        # Planning has moved neither the state nor what chance has in store for it.
+        assert [acted(seed) for seed in range(30)] == before
+    again = pp.plan(model, budget=60, discount=0.9, seed=1)
+    np.testing.assert_array_equal(again.action_values, plan.action_values)  # its seed is all
+
+
+def test_other_planners_of_slippery_ice_ask_for_open_loop():
+    lake = pp.GymnasiumModel("FrozenLake-v1")
+    for planner in (pp.UCT(0.9, horizon=10, scale="auto"), pp.PlaTyPOOS(0.9)):
+        with pytest.raises(pp.InvalidArgument, match=r'cannot react to chance.*access="reset"'):
+            pp.plan(lake, planner=planner, budget=100, seed=0)
+        assert pp.plan(lake, planner=planner, budget=100, seed=0, access="reset").calls <= 100
+    in_open_loop = pp.plan(lake, budget=100, seed=0, access="reset")
+    assert not in_open_loop.outcomes
+    assert pp.plan(lake, planner=pp.Random(0.9), budget=10, seed=0).calls == 0
+
+
+def test_wrapped_toy_text_stays_open_loop_if_it_is_random():
+    import gymnasium
+
+    env = gymnasium.wrappers.TransformReward(gymnasium.make("FrozenLake-v1"), lambda r: 2 * r)
+    model = pp.GymnasiumModel(env, seed=0)
+    assert (model.access, model.dynamics) == (pp.Access.RESET, "random")
+    assert model.key(model.initial_state) is None

@@ -323,7 +323,7 @@ def test_who_is_random():
     assert pp.problems.NoisyTable([[0, 0]], [[0.0, 1.0]], slip=0.5).compiled().dynamics == "random"
     assert pp.problems.SwitchChain().array().dynamics == "deterministic"
     lake = pp.GymnasiumModel("FrozenLake-v1")
-    assert (lake.dynamics, lake.access) == ("random", pp.Access.RESET)
+    assert (lake.dynamics, lake.access) == ("random", pp.Access.RESTORE)
     assert pp.NoisyReward(lake, 1.0).dynamics == "random"
     assert pp.GymnasiumModel("CartPole-v1").dynamics == "deterministic"
     assert pp.OPMDP(0.9, reward_max=1.0).plan(lake, budget=200, seed=0).calls <= 200

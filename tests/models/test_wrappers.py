@@ -106,5 +106,5 @@ def test_what_the_model_offers_is_passed_on_but_not_its_forms():
     assert env.render(env.initial_state).shape == (400, 600, 3)
     assert env.family == "classic control"
     lake = pp.NoisyReward(pp.GymnasiumModel("FrozenLake-v1"), 0.1)
-    assert lake.access is pp.Access.RESET
+    assert (lake.access, lake.dynamics) == (pp.Access.RESTORE, "random")
     assert not hasattr(lake, "successors")  # they know nothing of the noise

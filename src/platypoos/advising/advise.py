@@ -14,8 +14,9 @@ from platypoos.checks import check_count, check_number
 from platypoos.choosing import DEFAULT_DISCOUNT
 from platypoos.errors import InvalidArgument
 from platypoos.ledger.streams import Seed, make_generator
-from platypoos.models.base import RANDOM, Access, dynamics_of
+from platypoos.models.base import RANDOM, Access, actions_of, dynamics_of
 from platypoos.models.gymnasium.model import GymnasiumModel
+from platypoos.models.points import has_points
 from platypoos.models.wrappers import WrappedModel
 from platypoos.search.base import initial_state
 
@@ -26,6 +27,8 @@ SECONDS = 0.1
 OWN_WORK = 10e-6
 """Seconds of the planner's own work for one call of a Python model, at about 1,000 calls: 5 to 20,
 most where states meet."""
+WORK_WITH_CHANCE = 25e-6
+"""The same for plans in closed loop: 9 to 40."""
 MEETS = 0.1
 """States meet if a larger share of random steps leads to known ones."""
 SOON = 10
@@ -81,23 +84,25 @@ def _recommend(
     model, noise, ends = probe.model, found.noise, found.ends
     repeat = factor * (model.repeat if isinstance(model, GymnasiumModel) else 1)
     cost = float(np.median(found.timed))
-    each = cost * factor + OWN_WORK
     discount, because = _choose_discount(model)
     random = noise.states > 0 or dynamics_of(model) == RANDOM
-    access = Access.RESET if random else probe.access
+    closed = _reacts(probe)
+    access = Access.RESET if random and not closed else probe.access
+    each = cost * factor + (WORK_WITH_CHANCE if closed else OWN_WORK)
     budget = _round_down(seconds / each, 1 if probe.in_a_box else probe.num_actions)
     batches = runs_in_batches(model) and factor == 1
     limits: dict[str, Any] = {"deadline": seconds} if batches else {"budget": budget}
     statements = (
         Statement("a call", _time(cost), f"the median of {len(found.timed)} calls"),
         _about_states(probe, found.met, found.steps),
-        *_about_noise(noise, access, probe.access, random=random),
+        *_about_noise(noise, random=random),
+        _about_access(probe, access, random=random),
         _about_ends(ends, found.steps),
         _about_rewards(silent=found.silent, constant=found.constant, noisy=noise.rewards > 0),
         Statement("repeat", str(repeat), why),
         Statement("discount", f"{discount:g}", because),
         _about_budget(budget, seconds, each, batches=batches),
-        _about_planner(access),
+        _about_planner(access, closed=closed),
     )
     return Recommendation(
         name=str(getattr(model, "name", type(model).__name__)),
@@ -178,13 +183,11 @@ def _about_states(probe: Probe, met: int, steps: int) -> Statement:
     return Statement("states", "meet", f"{share}; sequences that meet share their samples")
 
 
-def _about_noise(
-    noise: Noise, access: Access, declared: Access, *, random: bool
-) -> list[Statement]:
+def _about_noise(noise: Noise, *, random: bool) -> list[Statement]:
     tries = f"{noise.tried} steps taken again"
     alike = noise.tried - noise.states
     said = "yes" if noise.rewards else "none seen" if alike else "unknown"
-    rows = [
+    return [
         Statement(
             "noise", said, f"{noise.rewards} of {alike} steps to the same state had another reward"
         ),
@@ -194,12 +197,30 @@ def _about_noise(
             f"{noise.states} of {tries} led to another state",
         ),
     ]
+
+
+def _reacts(probe: Probe) -> bool:
+    """Whether the default planner plans in closed loop: chance is declared, states are stored."""
+    declared = dynamics_of(probe.model) == RANDOM and probe.access is Access.RESTORE
+    return declared and not has_points(actions_of(probe.model))
+
+
+def _about_access(probe: Probe, access: Access, *, random: bool) -> Statement:
     why = "any state can be queried again"
-    if random:
-        why = "the dynamics are random: plan with walks from the root only"
-    elif declared is Access.RESET:
+    if _reacts(probe):
+        why += ', so plans can react to chance; access="reset" if one sequence is good enough'
+    elif probe.access is Access.RESET:
         why = "the model says that its states cannot be restored"
-    return [*rows, Statement("access", access.name, why)]
+        if random:
+            why += ": one sequence for all outcomes, in walks from the root"
+    elif random and has_points(actions_of(probe.model)):
+        why = "the dynamics are random: only with a list of actions can plans react to chance"
+    elif random:
+        why = (
+            "the dynamics are random, but the model does not say so: give it "
+            'dynamics="random" for plans that react to chance'
+        )
+    return Statement("access", access.name, why)
 
 
 def _about_ends(ends: Ends, steps: int) -> Statement:
@@ -238,9 +259,11 @@ def _about_budget(budget: int, seconds: float, each: float, *, batches: bool) ->
     return Statement("budget", f"{budget:,}", why)
 
 
-def _about_planner(access: Access) -> Statement:
+def _about_planner(access: Access, *, closed: bool) -> Statement:
     why = "the best one over the problems of the arena; it needs to know nothing"
-    if access is Access.RESET:
+    if closed:
+        why = "in closed loop: it plans what to do after each outcome of chance"
+    elif access is Access.RESET:
         why += "; with random dynamics PlaTyPOOS may need fewer calls"
     return Statement("planner", "Platypus", why)
 

@@ -54,7 +54,7 @@ class Recommendation:
     silent: bool
     """Rewards say nothing of where to go: each action had the same one wherever it was taken."""
     access: Access
-    """RESET if the dynamics are random, or the model says so."""
+    """RESET if the model says so, or if plans cannot react to its random dynamics."""
     repeat: int
     """Steps of the model that one chosen action should last; those of a ``GymnasiumModel`` are
     counted with the repeat that it has already."""

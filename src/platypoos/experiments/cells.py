@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from platypoos.api import control
 from platypoos.experiments.spec import NO_MAKERS, Cell, Makers, canonical
+from platypoos.models.base import RANDOM, dynamics_of
 from platypoos.planners.platypus.planner import Platypus
 from platypoos.problems import Problem
 
@@ -73,7 +74,7 @@ def run_cell(cell: Cell, makers: Makers = NO_MAKERS) -> Row:
         "seconds": seconds,
     }
     if isinstance(problem, Problem):
-        if cell.access == "restore":  # by random dynamics the same actions may lead elsewhere
+        if cell.access == "restore" and dynamics_of(problem) != RANDOM:  # else they lead elsewhere
             row["expected"] = problem.expected_return(episode.actions, cell.discount)
         values = _first_values(problem, cell)
         if values is not None:

@@ -21,7 +21,7 @@ from platypoos.experiments.runner import Summary, run
 from platypoos.experiments.spec import Block, Choice, Experiment
 from platypoos.experiments.standings import Standings, standings
 from platypoos.experiments.store import Store
-from platypoos.models.base import access_of
+from platypoos.models.base import RANDOM, Access, access_of, dynamics_of
 from platypoos.planners import Planner
 
 Maker = Callable[..., Any]
@@ -87,6 +87,7 @@ def compare(
         problems: names, and functions that make a model. A function that takes a ``seed`` makes
             another instance for each run; all planners get the same instances.
         planners: planners, or names as on the command line, such as "uct:scale=auto,horizon=20".
+            On a model with random dynamics all plan in open loop, unless all can react to chance.
         budgets: calls of the model for each decision.
         seeds: runs of each planner on each problem with each budget.
         steps: decisions of a run.
@@ -157,7 +158,7 @@ def own_block(
     if isinstance(planners, str) or isinstance(budgets, int):
         raise InvalidArgument(f"planners and budgets must be lists, got {planners!r}, {budgets!r}")
     model, varies = made_by(name, maker, seed=0)
-    return Block(
+    block = Block(
         title=name,
         problems=(Choice(name),),
         planners=tuple(choice_from(planner, discount) for planner in planners),
@@ -169,6 +170,20 @@ def own_block(
         code=digest_of(maker),
         **settings,
     )
+    return block if _all_react(block, model) else dataclasses.replace(block, access="reset")
+
+
+def _all_react(block: Block, model: Any) -> bool:
+    """Whether all planners can plan with the access that the model declares."""
+    if access_of(model) is Access.RESET or dynamics_of(model) != RANDOM:
+        return True
+    try:
+        for planner in block.planners:
+            made = block.cell(block.problems[0], planner, 1, 0).make_planner()
+            made.check_access(model, Access.RESTORE)
+    except InvalidArgument:
+        return False
+    return True
 
 
 def made_by(name: str, maker: Maker, *, seed: int, **options: Any) -> tuple[Any, bool]:

@@ -307,6 +307,7 @@ class Block:
                     f"{problem.title} can only be reset: its dynamics are random; pass access reset"
                 )
             for made in made_planners:
+                made.check_access(model, Access(self.access))
                 made.view_of(model)  # an error if it cannot choose from the model's actions
                 least = made.count(actions_of(model))
                 for budget in self.budgets:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -34,6 +34,9 @@ class Random(Planner):
 
     name: ClassVar[str] = "random"
     citation: ClassVar[str] = "none"
+
+    def _branches(self, model: Any) -> bool:  # noqa: ARG002  it looks at nothing
+        return True
 
     def _plan(self, task: Task) -> Plan:
         sim, tree, _ = begin_opened(task, 1)

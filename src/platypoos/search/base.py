@@ -215,7 +215,7 @@ class Planner(ABC):
             state=state,
             budget=0 if asked.budget is None else check_budget(asked.budget, num_actions),
             num_actions=num_actions,
-            access=self._check_access(model, access_of(model, asked.access)),
+            access=self.check_access(model, access_of(model, asked.access)),
             rng=make_generator(seed),
             executor=check_executor(asked.executor, model),
             timeout=None if timeout is None else check_number("timeout", timeout, above=0.0),
@@ -252,7 +252,8 @@ class Planner(ABC):
         """How many actions there are to begin with."""
         return actions.n
 
-    def _check_access(self, model: Any, access: Access) -> Access:
+    def check_access(self, model: Any, access: Access) -> Access:
+        """The access, if it can plan with the model in this way; else an error."""
         if access not in self.access:
             raise InvalidArgument(
                 f"{type(self).__name__} goes on from stored states (Access.RESTORE), but this is "

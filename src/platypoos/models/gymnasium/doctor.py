@@ -328,6 +328,11 @@ class _Doctor:
                     "a short trial saw no randomness, so dynamics would be taken for "
                     'deterministic; pass dynamics="random" to GymnasiumModel'
                 )
+            else:
+                self.advice.append(
+                    "plan with the default planner, in closed loop; most others need "
+                    'access="reset": open loop, over sequences of actions'
+                )
         else:
             self.passed.append(
                 "the dynamics were deterministic" + (", the rewards are noisy" if noisy else "")

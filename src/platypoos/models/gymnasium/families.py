@@ -57,6 +57,7 @@ class ToyText(Keeper):
 
     family = "toy text"
     _STATE = ("s", "lastaction", "fickle_step", "taxi_orientation", "player", "dealer")
+    _SHOWN = ("lastaction", "taxi_orientation")  # in pictures only
 
     def __init__(self, env: Any) -> None:
         super().__init__(env)
@@ -73,8 +74,13 @@ class ToyText(Keeper):
         return {"action_mask": mask(self.core.s)} if callable(mask) else None
 
     def key(self, snapshot: Any) -> Any:
-        """The number of the state, if the table says everything."""
-        return None if self.table() is None else snapshot["s"]
+        """The number of the state, if the table says everything; else all that is saved."""
+        if self.wrappers:
+            return None
+        if self.table() is not None:
+            return snapshot["s"]
+        said = (snapshot[name] for name in self._names if name not in self._SHOWN)
+        return tuple(tuple(sorted(x)) if isinstance(x, list) else x for x in said)  # hands
 
     def table(self) -> Any:
         """The table of all transitions, if it says everything."""

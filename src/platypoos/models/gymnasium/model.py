@@ -51,9 +51,10 @@ class GymnasiumModel:
     trial shows that copies go on as the original does, else by taking all steps since the reset
     again. ``platypoos.check_simulator`` proves it, and tells what it costs.
 
-    Where the dynamics are random, or states are replayed, access is RESET. A time limit is no
-    terminal state. Randomness that a step draws from the environment's ``np_random`` comes from
-    the planner's generator.
+    Where states are replayed, access is RESET; where the dynamics are random too, except in toy
+    text without wrappers (slippery FrozenLake, Blackjack), where the default planner plans in
+    closed loop. A time limit is no terminal state. Randomness that a step draws from the
+    environment's ``np_random`` comes from the planner's generator, which is never saved.
 
     Masks are respected: with a method ``action_masks()`` of the environment or a wrapper, or with
     ``info["action_mask"]``, the model has ``legal(state)``. Without them ``legal`` is None.
@@ -288,7 +289,9 @@ class GymnasiumModel:
             self.access = Access.RESET
         elif not (self.forced or (isinstance(keeper, ToyText) and keeper.is_deterministic())):
             if is_random(keeper, self.initial_state, self.trial_actions):
-                self.access, self.dynamics = Access.RESET, RANDOM
+                self.dynamics = RANDOM
+                if not isinstance(keeper, ToyText) or keeper.wrappers:
+                    self.access = Access.RESET
             keeper.restore(self.initial_state)
 
     def _set_up_table(self) -> None:
@@ -300,7 +303,7 @@ class GymnasiumModel:
         rows = [row for by_action in self._table.values() for row in by_action.values()]
         self.max_successors = max(len(row) for row in rows)
         if self.max_successors > 1:
-            self.access, self.dynamics = Access.RESET, RANDOM
+            self.dynamics = RANDOM  # drawn from the planner's generator, not the environment's
         self.step = self._step_in_table  # type: ignore[method-assign]
         self.successors = self._successors
 
