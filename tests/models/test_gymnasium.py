@@ -196,3 +196,14 @@ def test_wrapped_toy_text_stays_open_loop_if_it_is_random():
     model = pp.GymnasiumModel(env, seed=0)
     assert (model.access, model.dynamics) == (pp.Access.RESET, "random")
     assert model.key(model.initial_state) is None
+
+
+@pytest.mark.parametrize(("other", "access"), [("random", "restore"), ("platypoos", "reset")])
+def test_planners_are_compared_in_closed_loop_if_all_can_react(other, access):
+    from platypoos.experiments.own import own_block
+
+    def make():
+        return pp.GymnasiumModel("FrozenLake-v1")
+
+    block = own_block("lake", make, ["platypus", other], [10], discount=0.9, seeds=1, steps=1)
+    assert block.access == access
