@@ -201,9 +201,10 @@ class Search:
         """How long sequences are.
 
         So long that later rewards are discounted to a fifth; at most a quarter of the calls, so
-        that there are a few, and in a box at most four fourth roots of them. In the first plan, so
-        short that all sequences of one action fit in their share of the calls. A rule's
-        roll-outs are compared as a whole.
+        that there are a few, and in a box at most four fourth roots of them. At most as many as
+        calls for each action, so that there are a few walks for each; in the first plan, so few
+        that all sequences of one action fit in their share of the calls. A rule's roll-outs are
+        compared as a whole.
         """
         graph, rules = self.graph, self.rules
         gamma = graph.discount
@@ -219,8 +220,10 @@ class Search:
             most = min(budget // 4, math.isqrt(budget // actions))
         else:
             most = budget // 4
+            share, least = rules.length_share, rules.shortest_kept
             if not self.rest:
-                most = min(most, max(rules.shortest, rules.seed_share * budget / actions))
+                share, least = rules.seed_share, rules.shortest
+            most = min(most, max(least, share * budget / actions))
         if graph.horizon is not None:
             most = min(most, graph.horizon - self.time)
         return max(1, int(min(max(LEAST_STEPS, far), most)))

@@ -52,7 +52,11 @@ class Rules:
     """With noise, candidates within so many standard errors of the best are equal: then the one
     whose variations do best on average is taken."""
     shortest: int = 4
-    """Steps of a sequence, at least, if the budget has four times as many calls."""
+    """Steps of a sequence, at least, if the budget has four times as many calls…"""
+    shortest_kept: int = 6
+    """…and if something is left of the last decision's sequence."""
+    length_share: float = 1.0
+    """In later plans, sequences have at most this share of the calls for each action."""
     box_steps: float = 4.0
     """Where actions cannot be listed, sequences have this many times N^¼ steps at most."""
     scout_share: float = 0.15
