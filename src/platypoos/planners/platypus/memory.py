@@ -10,11 +10,10 @@ from typing import Any
 import numpy as np
 
 from platypoos.graph import BYTES_PER_STATE, State
-from platypoos.models.failures import act
 from platypoos.planners.platypus.rules import Rules
 from platypoos.planners.platypus.session import Session
 from platypoos.search.base import Task
-from platypoos.simulator import Watch
+from platypoos.simulator import Request, Simulator, Watch
 
 SURPRISE = 6.0
 """Standard errors by which a reward may miss what was expected, before the model is asked again…"""
@@ -155,8 +154,9 @@ class Memory:
 
     def _rewards(self, session: Session, task: Task, action: int, count: int) -> list[float]:
         """Rewards of the last step, as the model gives them now."""
-        root = session.graph.root.stored
-        return [act(task.model, root, action, task.rng).reward for _ in range(count)]
+        simulator = Simulator(task.model, task.rng, budget=count, access=task.access)
+        (walks,) = simulator.run([Request(session.graph.root.stored, [action], 1, count)])
+        return [walk[0][2] for walk in walks]
 
     def drop(self, why: str) -> None:
         """Forget everything."""
