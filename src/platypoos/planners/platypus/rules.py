@@ -55,8 +55,8 @@ class Rules:
     """Steps of a sequence, at least, if the budget has four times as many calls…"""
     shortest_kept: int = 6
     """…and if something is left of the last decision's sequence."""
-    length_share: float = 1.0
-    """In later plans, sequences have at most this share of the calls for each action."""
+    length_share: float = 3.0
+    """In later plans, sequences have at most so many steps for each call that an action gets."""
     box_steps: float = 4.0
     """Where actions cannot be listed, sequences have this many times N^¼ steps at most."""
     scout_share: float = 0.15
