@@ -33,7 +33,7 @@ import numba
 import numpy as np
 from fuzz_executors import FINE, OddExecutor
 from fuzz_models import KINDS, Running, World, make_world
-from fuzz_planners import make_planner
+from fuzz_planners import make_planner, of_lists
 
 import platypoos as pp
 
@@ -89,7 +89,7 @@ def make_case(
     """
     world = make_world(draw, kinds)
     actions = world.after.shape[1]
-    usual = (*sorted(pp.planners.available()), *(["platypus"] * 8), *(["platypoos"] * 2))
+    usual = (*of_lists(), *(["platypus"] * 8), *(["platypoos"] * 2))
     name = draw.choice(names or usual)
     kind = pp.planners.available()[name]
     most = draw.choice((30,) * 18 + (300, 3_000 if world.kind != "array" else 300))
@@ -359,7 +359,7 @@ def main() -> None:
     parser.add_argument("--state", type=Path, help="a file to go on from")
     options = parser.parse_args()
     if options.bounds:
-        sys.exit(bounds(options.bounds, options.planner or sorted(pp.planners.available())))
+        sys.exit(bounds(options.bounds, options.planner or of_lists()))
     kinds = KINDS[:-1] if options.python else KINDS
     warnings.simplefilter("ignore")
     np.seterr(all="ignore")

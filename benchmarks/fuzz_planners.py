@@ -8,6 +8,11 @@ from typing import Any
 import platypoos as pp
 
 
+def of_lists() -> list[str]:
+    """The planners that choose from lists of actions, as the fuzzer's models have them."""
+    return sorted(name for name, kind in pp.planners.available().items() if kind.lists)
+
+
 def make_planner(draw: random.Random, name: str, discount: float) -> Any:
     """A planner with random settings."""
     kind = pp.planners.available()[name]

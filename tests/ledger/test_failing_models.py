@@ -207,7 +207,7 @@ def test_an_array_model_that_returns_the_wrong_length(step, match):
 
 def test_episodes_that_end_now_and_then():
     model = pp.FunctionModel(lambda s, a, r: (s, 1.0, r.random() < 0.3), 2, 0)
-    with pytest.raises(pp.DynamicsError, match=r"access=.reset..*state 0"):
+    with pytest.raises(pp.DynamicsError, match=r"dynamics=.random..*state 0"):
         pp.plan(model, budget=500, discount=0.9, seed=0)
     array = pp.ArrayModel(
         lambda s, a, r: (s, np.ones(len(s)), r.random(len(s)) < 0.3), 2, np.float64(0)

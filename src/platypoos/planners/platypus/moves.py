@@ -69,14 +69,18 @@ class BoxMoves:
 
         One random action, or one for each step; or what was there, moved by the same random step,
         in half of the cases with the next steps moved back: what a push has set in motion may have
-        to be stopped.
+        to be stopped. Of whole numbers, one entry is set to another one.
         """
-        if self.whole or self.random.random() < self.rules.anew_share:
+        if self.random.random() < self.rules.anew_share:
             if self.random.random() < self.rules.each_share:
                 return [self.draw() for _ in range(start, end)]
             return [self.draw()] * (end - start)
-        step = self.step()
         old = candidate.actions[start:end]
+        if self.whole:
+            place = int(self.random.random() * len(self.high))
+            entry = int(self.random.random() * (self.high[place] + 1.0))
+            return [(*point[:place], entry, *point[place + 1 :]) for point in old]
+        step = self.step()
         moved = [self.inside([x + s for x, s in zip(point, step, strict=True)]) for point in old]
         if self.random.random() < self.rules.pair_share:
             old = candidate.actions[end : 2 * end - start]
