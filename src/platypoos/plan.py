@@ -152,6 +152,17 @@ class Plan:
         """The places of ``actions`` in the list of actions."""
         return self.tree.actions(self.node)
 
+    @property
+    def is_open_loop(self) -> bool:
+        """Whether dynamics are random and the plan does not react to them.
+
+        False if the model is not there any more.
+        """
+        origin = self.origin
+        if origin is None or origin.access != "reset":
+            return False
+        return getattr(origin.model, "dynamics", None) == "random"
+
     @cached_property
     def depth(self) -> int:
         """Depth of the deepest node of the tree."""

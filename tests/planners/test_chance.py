@@ -287,13 +287,25 @@ def test_array_models():
     assert (plan.action, plan.calls) == (1, 300)
 
 
-def test_boxes_are_refused():
-    def step(state, action, rng):
-        return state + rng.random(), float(action[0]), False
+def test_boxes_are_planned_for_in_open_loop_and_plans_say_so():
+    def step(state, action, rng):  # a mass with gusts: go to 0 and stay there
+        x, v = state
+        v += 0.2 * float(action[0]) + 0.05 * rng.standard_normal()
+        x += 0.2 * v
+        return (x, v), -x * x - 0.1 * v * v, False
 
-    model = pp.FunctionModel(step, pp.Box([-1.0], [1.0]), 0.0, dynamics="random")
-    with pytest.raises(pp.InvalidArgument, match=r'finite list of actions.*access="reset"'):
-        pp.plan(model, budget=100, discount=0.9)
+    model = pp.FunctionModel(step, pp.Box([-1.0], [1.0]), (2.0, 0.0), dynamics="random")
+    plan = pp.plan(model, budget=300, discount=0.9, seed=0)
+    assert plan.action[0] < 0
+    assert plan.is_open_loop
+    assert "open loop: one sequence for all that chance may do" in str(plan)
+    assert plan.calls <= 300
+    # 4 seeds: staying at 2 costs 4 a step, 160 in all.
+    for seed in range(4):
+        episode = pp.control(model, budget=300, discount=0.95, steps=40, seed=seed)
+        assert sum(episode.rewards) > -60
+    with pytest.raises(pp.InvalidArgument, match="UCT chooses from a finite list"):
+        pp.UCT(0.9, horizon=5).plan(model, budget=100)
 
 
 # ------------------------------------------------------------------ clocks, failures, interrupts

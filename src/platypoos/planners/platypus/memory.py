@@ -64,7 +64,8 @@ class Memory:
         root = None if session is None else self._find(session, task)
         if session is None or root is None:
             fresh = Session(task, discount, rules)
-            if session is not None and followed and not session.graph.open_loop:
+            keeps = session is not None and (session.graph.endless or not session.graph.open_loop)
+            if session is not None and followed and keeps:
                 fresh.search.take_over(session.search)
             self._expected = {}
             self.session = session = fresh

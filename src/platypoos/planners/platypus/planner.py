@@ -48,6 +48,9 @@ class Platypus(Planner):
     walks choose in each state they come to, and values are expectations. ``Plan.outcomes`` says
     what to do after each outcome. With RESET access plans are open loop.
 
+    Actions may be a list of anything, or points of a ``Box``; a ``MultiDiscrete`` of more than 32
+    actions is searched like a box. There, plans for random dynamics are open loop too.
+
     States are told apart by ``model.key(state)`` if the model has it, else by themselves if they
     can be hashed, or by the contents of arrays; if none of these works, nothing is shared. With
     RESET access, states are action sequences. With a horizon, states are the same if as many
@@ -107,6 +110,13 @@ class Platypus(Planner):
         from platypoos.compiled.platypus.planner import CompiledPlatypus
 
         return CompiledPlatypus(self.discount, self.memory, self.stop_when_sure)
+
+    def check_access(self, model: Any, access: Access) -> Access:
+        """How to use a model. In a box, plans for random dynamics are open loop, and say so."""
+        is_random = access is Access.RESTORE and dynamics_of(model) == RANDOM
+        if is_random and has_points(actions_of(model)):
+            return Access.RESET
+        return super().check_access(model, access)
 
     def _branches(self, model: Any) -> bool:
         return not has_points(actions_of(model))
