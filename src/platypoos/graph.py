@@ -16,8 +16,8 @@ from collections import deque
 from collections.abc import Callable, Hashable, Iterable
 from typing import Any
 
-from platypoos.errors import InvalidArgument, ModelError
-from platypoos.models.failures import brief, not_deterministic, worded
+from platypoos.models.failures import not_deterministic
+from platypoos.models.keys import key_failure
 
 SURVEY_LEAST = 32
 """A survey is made when the graph has doubled, and grown by at least this number of edges."""
@@ -198,17 +198,8 @@ class Graph:
             if self.horizon is not None:
                 name = (name, time)
             return name, self.states.get(name)
-        except TypeError as error:
-            raise InvalidArgument(
-                f"states must all have a key that can be hashed, or none: {error}; give the model "
-                "key(state), which may return None"
-            ) from error
         except Exception as error:
-            raise ModelError(
-                f"the model's key raised {worded(error)} (at state {brief(stored)}); the original "
-                "traceback is above",
-                state=stored,
-            ) from error
+            raise key_failure(error, stored) from error
 
     def span_from(self, time: int) -> float:
         """What a reward of 1 at each step to come is worth."""

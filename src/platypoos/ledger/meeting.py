@@ -9,8 +9,7 @@ from numba.np.numpy_support import as_dtype
 from numpy.typing import NDArray
 
 from platypoos.compile import borrowed, jit
-from platypoos.errors import InvalidArgument, ModelError
-from platypoos.models.failures import brief, worded
+from platypoos.models.keys import key_failure
 
 
 class Homes(NamedTuple):
@@ -54,17 +53,8 @@ def find_home(sim: Any, node: int, state: Any, depth: int | None, *, keep: bool 
         if depth is not None:
             name = (depth, name)
         return int(sim.homes.setdefault(name, node) if keep else sim.homes.get(name, node))
-    except TypeError as error:
-        raise InvalidArgument(
-            f"states must all have a key that can be hashed, or none: {error}; give the model "
-            "key(state), which may return None"
-        ) from error
     except Exception as error:
-        raise ModelError(
-            f"the model's key raised {worded(error)} (at state {brief(state)}); the original "
-            "traceback is above",
-            state=state,
-        ) from error
+        raise key_failure(error, state) from error
 
 
 def words_of(kind: Any) -> np.dtype[Any]:

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from platypoos.errors import ModelError
+from platypoos.errors import InvalidArgument, ModelError
 from platypoos.models.failures import brief, worded
 
 Key = Callable[[Any], Hashable]
@@ -39,6 +39,20 @@ def key_of(model: Any, state: Any) -> Key | None:
     except Exception:  # noqa: BLE001  mostly a TypeError; whatever it is, there is no hash
         return None
     return _itself
+
+
+def key_failure(error: Exception, state: Any) -> InvalidArgument | ModelError:
+    """The error for a key that raised, or that cannot be hashed."""
+    if isinstance(error, TypeError):
+        return InvalidArgument(
+            f"states must all have a key that can be hashed, or none: {error}; give the model "
+            "key(state), which may return None"
+        )
+    return ModelError(
+        f"the model's key raised {worded(error)} (at state {brief(state)}); the original "
+        "traceback is above",
+        state=state,
+    )
 
 
 def _contents(state: Any) -> Hashable:

@@ -12,8 +12,7 @@ import random
 from collections.abc import Callable, Hashable, Sequence
 from typing import Any
 
-from platypoos.errors import InvalidArgument, ModelError
-from platypoos.models.failures import brief, worded
+from platypoos.models.keys import key_failure
 
 DOUBT = 4.0
 """Two standard errors, squared: an action so far behind the best one still has 0.6 of a vote."""
@@ -157,17 +156,8 @@ class Knowledge:
         try:
             name = self.key(stored)
             hash(name)
-        except TypeError as error:
-            raise InvalidArgument(
-                f"states must all have a key that can be hashed, or none: {error}; give the model "
-                "key(state), which may return None"
-            ) from error
         except Exception as error:
-            raise ModelError(
-                f"the model's key raised {worded(error)} (at state {brief(stored)}); the original "
-                "traceback is above",
-                state=stored,
-            ) from error
+            raise key_failure(error, stored) from error
         return name if name is None or self.horizon is None else (name, time)
 
     def span_from(self, time: int) -> float:

@@ -46,8 +46,8 @@ class Scout:
         self.began: Candidate | None = None
         """The best short sequence when this decision began."""
         self.credit, self.paid_at = 0.0, 0
-        self.low, self.high, self.spread = math.inf, -math.inf, 0.0
-        """Of the values of the long sequences."""
+        self.low, self.high = math.inf, -math.inf
+        """The least and the largest value of the long sequences."""
 
     def restart(self, far: float, budget: int) -> int:
         """Begin a decision; returns the length of the long sequences, 0 if there are none."""
@@ -57,7 +57,7 @@ class Scout:
             length = 0
         self.level, self.tried, self.held = Level(length), [], None
         self.began, self.credit, self.paid_at = None, 0.0, search.calls
-        self.low, self.high, self.spread = math.inf, -math.inf, 0.0
+        self.low, self.high = math.inf, -math.inf
         return length
 
     def explore(self) -> Asking:
@@ -68,7 +68,7 @@ class Scout:
         if self.began is None:
             self.began = near.leader
         share = search.rules.scout_share
-        if self.gained(near.leader) < SETTLED * self.spread:
+        if self.gained(near.leader) < SETTLED * (self.high - self.low):
             share = search.rules.settled_share
         made = search.calls - self.paid_at
         self.credit += share / (1.0 - share) * made
@@ -85,7 +85,8 @@ class Scout:
                 chosen = self.propose()
                 self.tried.append(chosen)
                 yield from walk(search, [chosen])
-                self.note(self.level.last)
+                value = self.level.last
+                self.low, self.high = min(self.low, value), max(self.high, value)
         finally:
             search.level = near
             self.credit -= search.calls - start
@@ -124,8 +125,3 @@ class Scout:
             return 0.0
         weigh(self.search, self.began)
         return max(0.0, leader.value - self.began.value)
-
-    def note(self, value: float) -> None:
-        """Take note of what a long sequence was worth."""
-        self.low, self.high = min(self.low, value), max(self.high, value)
-        self.spread = self.high - self.low
