@@ -279,8 +279,8 @@ def page(rows: list[Row], stopped: list[Row], args: argparse.Namespace) -> str:
     return "\n".join([
         "# Results: are the numbers true?",
         "",
-        ("`python benchmarks/calibration.py`, on problems with exact action values that did not fit "
-        f"the formula of `plan.confidence`: {len({row['name'] for row in rows})} problems of "
+        ("`python benchmarks/calibration.py`, on problems with exact action values that did not "
+        f"fit the formula of `plan.confidence`: {len({row['name'] for row in rows})} problems of "
         f"{len({row['family'] for row in rows})} families, {args.seeds} seeds, budgets "
         f"{', '.join(f'{b:,}' for b in args.budgets)}. A decision is right if its action loses at "
         "most a twentieth of the spread of the action values. The formula was fitted on other "
@@ -288,8 +288,8 @@ def page(rows: list[Row], stopped: list[Row], args: argparse.Namespace) -> str:
         "",
         "## Confidence",
         "",
-        ("The calibration error is the mean distance of what is said from how often it is right, in "
-        "ten bins. The area says how well right and wrong decisions are told apart (0.5: not at "
+        ("The calibration error is the mean distance of what is said from how often it is right, "
+        "in ten bins. The area says how well right and wrong decisions are told apart (0.5: not at "
         "all, 1: always)."),
         "",
         *table(head, lines),

@@ -15,6 +15,7 @@ from platypoos.episode import Episode
 from platypoos.explain.arrays import coordinate_names
 from platypoos.explain.origin import Origin
 from platypoos.explain.summary import Summary, summarize
+from platypoos.explain.verdict import CLEAR, PROVED, Lead
 from platypoos.ledger.tree import OPENED, ROOT, TERMINAL, Tree
 from platypoos.spaces import Discrete, Space, Tried
 
@@ -35,8 +36,6 @@ __all__ = [
 
 VERSION = 1
 """Of a plan as data; it changes when a field changes its meaning or goes."""
-PROVED, CLEAR = 0.999, 0.95
-"""Of ``Plan.confidence``: at least this much is called "proved", or "clear"."""
 
 
 class Noise(NamedTuple):
@@ -48,21 +47,6 @@ class Noise(NamedTuple):
     """Mean of all rewards: with noise, estimates are drawn to it."""
     spread: float
     """Variance of the mean rewards, noise taken out; 0 if estimates are taken as they are."""
-
-
-class Lead(NamedTuple):
-    """By how much the recommended plan beats the best plan found with another first action.
-
-    It compares these two plans as they are. It does not say that no better plan exists: see
-    ``Plan.confidence``.
-    """
-
-    estimate: float
-    """With noise, from samples that nothing was chosen by, if there are some."""
-    low: float | None
-    """The interval (95 %) is for noise; without noise it is the estimate. None if the planner
-    cannot tell."""
-    high: float | None
 
 
 class Improvement(NamedTuple):

@@ -13,12 +13,12 @@ from platypoos.explain.flips import Flip, flips_of
 from platypoos.explain.origin import code_of
 from platypoos.explain.sequences import Line, lines_of
 from platypoos.explain.summary import Summary
-from platypoos.explain.verdict import how_sure, is_open, shown, verdict_of, why_not
+from platypoos.explain.verdict import Lead, how_sure, is_open, shown, verdict_of, why_not
 from platypoos.markup import escape, html_table, plain, show_state, signed
 from platypoos.spaces import Tried
 
 if TYPE_CHECKING:
-    from platypoos.plan import Lead, Plan
+    from platypoos.plan import Plan
 
 VERSION = 1
 """Of the data; it changes when a field changes its meaning or goes."""

@@ -9,10 +9,10 @@ import numpy as np
 from platypoos.errors import InvalidArgument
 from platypoos.explain.origin import Origin
 from platypoos.explain.sequences import Line, lines_of
+from platypoos.explain.verdict import Lead
 from platypoos.ledger.tree import ROOT, TERMINAL, make_tree, set_node, set_root
 from platypoos.markup import check_version, plain
 from platypoos.models.points import as_action
-from platypoos.plan import Lead
 from platypoos.spaces import Box, Discrete, MultiDiscrete, Space, Tried
 
 if TYPE_CHECKING:

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from platypoos.explain.sequences import Line, lines_of
 from platypoos.markup import number, rounded
-from platypoos.plan import CLEAR, PROVED
 
 if TYPE_CHECKING:
-    from platypoos.plan import Lead, Plan
+    from platypoos.plan import Plan
 
+PROVED, CLEAR = 0.999, 0.95
+"""Of ``Plan.confidence``: at least this much is called "proved", or "clear"."""
 MEANING = {
     "proved": "all that can be reached from here is known, and no noise was seen.",
     "clear": "of decisions like this one, fewer than 5 in 100 were wrong on problems with known "
@@ -19,6 +20,21 @@ MEANING = {
     "That is as far as was seen: a plan that was not tried may be better.",
 }
 """Of each kind of verdict."""
+
+
+class Lead(NamedTuple):
+    """By how much the recommended plan beats the best plan found with another first action.
+
+    It compares these two plans as they are. It does not say that no better plan exists: see
+    ``Plan.confidence``.
+    """
+
+    estimate: float
+    """With noise, from samples that nothing was chosen by, if there are some."""
+    low: float | None
+    """The interval (95 %) is for noise; without noise it is the estimate. None if the planner
+    cannot tell."""
+    high: float | None
 
 
 def verdict_of(plan: Plan) -> str:
@@ -56,7 +72,6 @@ def how_sure(plan: Plan) -> str:
 def shown(lead: Lead) -> str:
     """The lead with its interval, if it has one.
 
-    >>> from platypoos.plan import Lead
     >>> shown(Lead(2.5, None, None)), shown(Lead(2.0, -1.56, 5.59))
     ('2.5', '2.0 (-1.6 to 5.6 with 95 %)')
     """

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 DEEP = 200
 """Steps of a best known policy that are looked along, at most."""
-CONSTANT, AHEAD, BOTH = 0.15, 1.15, 3.03
+CONSTANT, AHEAD, BOTH = -0.23, 1.73, 3.24
 """Of the formula: a constant, the factor of ``ahead``, and that of ``ahead`` times ``solid``. From
 ``python benchmarks/calibration.py --fit``."""
 
@@ -31,8 +31,8 @@ class Signs(NamedTuple):
     """What tells how sure a decision is."""
 
     ahead: float
-    """The lead, over itself plus its standard error: 1 without noise, and negative if another first
-    action shows a higher value."""
+    """The lead, over itself plus its standard error: 1 without noise, and 0 if another first action
+    shows a value that is as high."""
     solid: float
     """The least over all first actions of 1 − γ^d, where the best known policy passes through d
     states in which all actions were tried: 1 if nothing is untried along it."""
@@ -63,9 +63,9 @@ def signs_of(search: Search, chosen: Candidate) -> Signs:
     rivals = [candidate for candidate in best.values() if candidate.first != chosen.first]
     rival = max(rivals, key=lambda candidate: candidate.value, default=None)
     error = standard_error(search, chosen, rival)
-    ahead = 1.0
-    if lead + error < math.inf:
-        ahead = lead / (abs(lead) + error) if lead or error else 0.0
+    ahead = 0.0
+    if lead > 0.0:
+        ahead = lead / (lead + error) if lead < math.inf else 1.0
     steps = [solid_steps(graph, edges.get(action)) for action in graph.options(graph.root)]
     return Signs(ahead, 1.0 - graph.discount ** min(steps))
 
