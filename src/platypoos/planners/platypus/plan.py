@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 from platypoos.graph import Graph, Path, State
 from platypoos.planners.platypus.jury import Fresh, hear_jury, sample_again, standard_error
 from platypoos.planners.platypus.moves import BoxMoves, ListMoves
-from platypoos.planners.platypus.policies import policy_path, propose_policies
+from platypoos.planners.platypus.policies import adopt_policies, policy_path, propose_policies
 from platypoos.planners.platypus.rules import Rules
 from platypoos.planners.platypus.scout import Scout
 from platypoos.planners.platypus.sequences import (
@@ -239,6 +239,7 @@ class Search:
             graph.survey(stage)
         weigh_again(self)
         if graph.noisy and self.calls >= jury_from:
+            adopt_policies(self)
             yield from hear_jury(self, end)
             return
         start, known = self.calls, graph.known
@@ -347,6 +348,8 @@ class Search:
             for edge in graph.root.edges.values():
                 path = policy_path(edge, self.level.length)
                 self.level.best[edge.action] = Candidate([e.action for e in path], path)
+        elif self.level.leader is not None and not graph.noisy:
+            adopt_policies(self)
         weigh_again(self)
         chosen = self.level.leader
         if chosen is None:
