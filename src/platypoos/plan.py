@@ -117,12 +117,14 @@ class Plan:
     """The probability that no other first action is better than the recommended one by more than a
     twentieth of the spread of the action values, as far as was seen. It is calibrated on problems
     with exact values ([how](docs/results/calibration.md)). At least 0.999: proved, all that can be
-    reached is known and no noise was seen. None if the planner cannot tell."""
+    reached is known and no noise was seen. None if the planner cannot tell:
+    by RESET, in a box, and for other planners than the default one."""
     signs: tuple[float, ...] = field(default=(), repr=False)
     """What ``confidence`` follows from, for those who fit it again."""
     enough: bool | None = None
     """Whether more calls are unlikely to change the action: ``confidence`` is at least 0.95.
-    None if the planner cannot tell."""
+    None if the planner cannot tell:
+    by RESET, in a box, and for other planners than the default one."""
     improvement: Improvement | None = None
     """The gain over the user's rule (``model.policy``): the recommended sequence against what the
     rule does, in discounted reward over the same number of steps. 0 if nothing better than the rule

@@ -47,6 +47,11 @@ def confidence(search: Search, chosen: Candidate) -> tuple[float, Signs]:
     return odds / (1.0 + odds), signs
 
 
+def can_tell(graph: Graph) -> bool:
+    """Whether the formula is for such problems: a list of actions, and states that are stored."""
+    return not graph.endless and not graph.open_loop
+
+
 def is_proved(graph: Graph) -> bool:
     """Whether all that can be reached is known, and no noise was seen in as many second looks."""
     return graph.closed and not graph.noisy and graph.degrees >= graph.known

@@ -11,7 +11,7 @@ from platypoos.graph import Edge, Graph, State
 from platypoos.ledger.tree import ROOT, TERMINAL, Tree, make_tree, set_node, set_root
 from platypoos.models.points import as_action
 from platypoos.plan import CLEAR, Improvement, Lead, Noise
-from platypoos.planners.platypus.confidence import confidence
+from platypoos.planners.platypus.confidence import can_tell, confidence
 from platypoos.planners.platypus.jury import standard_error
 from platypoos.planners.platypus.plan import Search
 from platypoos.planners.platypus.sequences import MOST_FIRSTS, Candidate, weigh
@@ -185,8 +185,8 @@ def lead_heard(search: Search, chosen: Candidate, rival: Candidate | None) -> Le
 
 
 def how_sure(search: Search, chosen: Candidate) -> dict[str, Any]:
-    """The fields of ``Plan`` that say how sure the decision is; none where there is no list."""
-    if search.graph.endless:
+    """The fields of ``Plan`` that say how sure the decision is."""
+    if not can_tell(search.graph):
         return {}
     sure, signs = confidence(search, chosen)
     return {"confidence": sure, "signs": tuple(signs), "enough": sure >= CLEAR}

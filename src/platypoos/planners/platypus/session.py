@@ -15,7 +15,7 @@ from platypoos.models.base import Access, actions_of
 from platypoos.models.keys import key_of
 from platypoos.models.points import has_points
 from platypoos.plan import CLEAR
-from platypoos.planners.platypus.confidence import confidence
+from platypoos.planners.platypus.confidence import can_tell, confidence
 from platypoos.planners.platypus.plan import Search
 from platypoos.planners.platypus.rules import Rules
 from platypoos.search.base import Task
@@ -102,7 +102,7 @@ class Session:
     def _is_sure(self) -> bool:
         """Whether more calls are unlikely to change the decision."""
         chosen = self.search.recommend()
-        if chosen is None or self.search.graph.endless:
+        if chosen is None or not can_tell(self.search.graph):
             return False
         return confidence(self.search, chosen)[0] >= CLEAR
 
