@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 DEEP = 200
 """Steps of a best known policy that are looked along, at most."""
-CONSTANT, AHEAD, BOTH = -0.23, 1.73, 3.24
+CONSTANT, AHEAD, BOTH = -0.07, 2.11, 2.85
 """Of the formula: a constant, the factor of ``ahead``, and that of ``ahead`` times ``solid``. From
 ``python benchmarks/calibration.py --fit``."""
 
@@ -31,8 +31,8 @@ class Signs(NamedTuple):
     """What tells how sure a decision is."""
 
     ahead: float
-    """The lead, over itself plus its standard error: 1 without noise, and 0 if another first action
-    shows a value that is as high."""
+    """The lead, over itself plus its standard error; 0 if another first action shows a value that is
+    as high. As long as no noise was seen, some that may still be there is counted."""
     solid: float
     """The least over all first actions of 1 − γ^d, where the best known policy passes through d
     states in which all actions were tried: 1 if nothing is untried along it."""
@@ -67,12 +67,17 @@ def signs_of(search: Search, chosen: Candidate) -> Signs:
     lead = values.pop(chosen.first, chosen.value) - max(values.values(), default=-math.inf)
     rivals = [candidate for candidate in best.values() if candidate.first != chosen.first]
     rival = max(rivals, key=lambda candidate: candidate.value, default=None)
-    error = standard_error(search, chosen, rival)
+    error = standard_error(search, chosen, rival, max(graph.variance, unseen_noise(graph)))
     ahead = 0.0
     if lead > 0.0:
         ahead = lead / (lead + error) if lead < math.inf else 1.0
     steps = [solid_steps(graph, edges.get(action)) for action in graph.options(graph.root)]
     return Signs(ahead, 1.0 - graph.discount ** min(steps))
+
+
+def unseen_noise(graph: Graph) -> float:
+    """The variance of rewards if the next second look showed the first difference."""
+    return graph.total_variance / (graph.degrees + 1)
 
 
 def solid_steps(graph: Graph, edge: Edge | None) -> float:
