@@ -119,6 +119,7 @@ def predicted(rows: list[Row], beta: NDArray[np.float64]) -> NDArray[np.float64]
     """Confidences by coefficients."""
     x = features(rows)
     p = 1.0 / (1.0 + np.exp(-np.clip(x @ beta, -30.0, 30.0)))
+    p *= np.array([Signs(*row["signs"]).looked for row in rows])
     proved = np.array([row["confidence"] >= PROVED for row in rows])
     return np.where(proved, PROVED, np.minimum(p, np.nextafter(PROVED, 0.0)))
 

@@ -1,8 +1,8 @@
 """How sure a decision is: a probability that was fitted on problems with exact values.
 
 It is the probability that no other first action is better than the recommended one by more than a
-twentieth of the spread of the action values. It follows from two signs, which do not depend on the
-scale of the rewards, by a logistic formula. ``benchmarks/calibration.py`` fits the coefficients on
+twentieth of the spread of the action values. It follows from three signs, which do not depend on
+the scale of the rewards. ``benchmarks/calibration.py`` fits the coefficients on
 one half of its families, and judges them on the other.
 """
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 DEEP = 200
 """Steps of a best known policy that are looked along, at most."""
-CONSTANT, AHEAD, BOTH = -0.07, 2.11, 2.85
+CONSTANT, AHEAD, BOTH = -0.33, 1.96, 3.18
 """Of the formula: a constant, the factor of ``ahead``, and that of ``ahead`` times ``solid``. From
 ``python benchmarks/calibration.py --fit``."""
 
@@ -31,11 +31,14 @@ class Signs(NamedTuple):
     """What tells how sure a decision is."""
 
     ahead: float
-    """The lead, over itself plus its standard error; 0 if another first action shows a value that is
-    as high. As long as no noise was seen, some that may still be there is counted."""
+    """The lead, over itself plus its standard error: 1 without noise, and 0 if another first action
+    shows a value that is as high."""
     solid: float
     """The least over all first actions of 1 − γ^d, where the best known policy passes through d
     states in which all actions were tried: 1 if nothing is untried along it."""
+    looked: float
+    """The probability that there is no noise that nobody has seen: with n second looks that saw
+    none, (n + 1)/(n + 2), by the rule of succession; 1 if noise was seen."""
 
 
 def confidence(search: Search, chosen: Candidate) -> tuple[float, Signs]:
@@ -44,7 +47,7 @@ def confidence(search: Search, chosen: Candidate) -> tuple[float, Signs]:
     if is_proved(search.graph):
         return PROVED, signs
     odds = math.exp(CONSTANT + signs.ahead * (AHEAD + BOTH * signs.solid))
-    return odds / (1.0 + odds), signs
+    return signs.looked * odds / (1.0 + odds), signs
 
 
 def can_tell(graph: Graph) -> bool:
@@ -67,17 +70,13 @@ def signs_of(search: Search, chosen: Candidate) -> Signs:
     lead = values.pop(chosen.first, chosen.value) - max(values.values(), default=-math.inf)
     rivals = [candidate for candidate in best.values() if candidate.first != chosen.first]
     rival = max(rivals, key=lambda candidate: candidate.value, default=None)
-    error = standard_error(search, chosen, rival, max(graph.variance, unseen_noise(graph)))
+    error = standard_error(search, chosen, rival)
     ahead = 0.0
     if lead > 0.0:
         ahead = lead / (lead + error) if lead < math.inf else 1.0
     steps = [solid_steps(graph, edges.get(action)) for action in graph.options(graph.root)]
-    return Signs(ahead, 1.0 - graph.discount ** min(steps))
-
-
-def unseen_noise(graph: Graph) -> float:
-    """The variance of rewards if the next second look showed the first difference."""
-    return graph.total_variance / (graph.degrees + 1)
+    looked = 1.0 if graph.noisy else (graph.degrees + 1) / (graph.degrees + 2)
+    return Signs(ahead, 1.0 - graph.discount ** min(steps), looked)
 
 
 def solid_steps(graph: Graph, edge: Edge | None) -> float:

@@ -90,13 +90,9 @@ def difference(search: Search, one: Candidate, other: Candidate | None) -> dict[
     return weight
 
 
-def standard_error(
-    search: Search, one: Candidate, other: Candidate | None = None, variance: float | None = None
-) -> float:
-    """Of a candidate's value, or of the difference of two; by the noise that was seen if no
-    variance is given.
-    """
+def standard_error(search: Search, one: Candidate, other: Candidate | None = None) -> float:
+    """Of a candidate's value, or of the difference of two."""
     squares = sum(
         share * share / edge.samples for edge, share in difference(search, one, other).items()
     )
-    return math.sqrt(squares * (search.graph.variance if variance is None else variance))
+    return math.sqrt(squares * search.graph.variance)
