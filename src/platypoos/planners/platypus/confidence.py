@@ -56,8 +56,12 @@ def can_tell(graph: Graph) -> bool:
 
 
 def is_proved(graph: Graph) -> bool:
-    """Whether all that can be reached is known, and no noise was seen in as many second looks."""
-    return graph.closed and not graph.noisy and graph.degrees >= graph.known
+    """Whether all that can be reached is known, and no noise was seen in as many second looks.
+
+    Where all rewards were the same, others may be rare.
+    """
+    differs = graph.total_variance > 0.0
+    return graph.closed and differs and not graph.noisy and graph.degrees >= graph.known
 
 
 def signs_of(search: Search, chosen: Candidate) -> Signs:
