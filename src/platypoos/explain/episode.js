@@ -111,7 +111,7 @@
     table.textContent = "";
     if (!s.ahead) return;
     const head = make("tr", table);
-    for (const text of ["step", "recommended", "reward", "leads to", s.gap < 0 ? "higher, but not trusted" : "runner-up", "reward", "leads to"].slice(0, s.ahead[1] ? 7 : 4)) make("th", head, text, text === "leads to" ? "leads" : "");
+    for (const text of ["step", "recommended", "reward", "leads to", "runner-up", "reward", "leads to"].slice(0, s.ahead[1] ? 7 : 4)) make("th", head, text, text === "leads to" ? "leads" : "");
     for (let i = 0; i < Math.max(...s.ahead.map(l => l.length)); i++) {
       const row = make("tr", table);
       make("td", row, `+${i + 1}`);

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from platypoos.explain.sequences import CONFIDENT, Line, depths_of, firsts_of, layers_of, spread_of
+from platypoos.explain.verdict import PROVED
 from platypoos.ledger.tree import OPENED, ROOT, TERMINAL
 from platypoos.markup import number
 from platypoos.spaces import Tried
@@ -197,9 +198,10 @@ def calls_for(plan: Plan, best: Line, lead: float) -> int:
 
 def _beyond(plan: Plan, best: Line, rival: Line) -> Flip:
     """Without noise: whether what was not seen yet can make another first action better."""
-    if plan.enough:
-        text = "Everything within reach was seen, or the lead is larger than what was not seen."
-        return Flip("calls", text + " More calls are unlikely to flip the decision.", 0.0)
+    proved = plan.confidence is not None and plan.confidence >= PROVED
+    if proved:
+        text = "Everything within reach was seen. More calls do not flip the decision."
+        return Flip("calls", text, 0.0)
     if isinstance(plan.space, Tried):
         text = (
             f"There are more actions than can be tried. More calls can flip the decision if they "
@@ -208,13 +210,7 @@ def _beyond(plan: Plan, best: Line, rival: Line) -> Flip:
         )
         return Flip("calls", text)
     if not plan.is_whole:
-        text = (
-            "More calls are unlikely to flip the decision."
-            if plan.enough
-            else (
-                "What was searched was not kept, so it cannot be told what more calls may change."
-            )
-        )
+        text = "What was searched was not kept, so it cannot be told what more calls may change."
         return Flip("calls", text)
     worst, hopes, high, low = bounds(plan)
     last = best.steps[-1]

@@ -60,28 +60,28 @@ class Level:
 
 
 def weigh(search: Search, candidate: Candidate) -> None:
-    """The discounted rewards of a sequence, and what follows it.
+    """The discounted rewards of a sequence, and what follows it."""
+    path = candidate.path
+    value = sum(map(mul, search.power, search.graph.rewards(path)))
+    after = path[-1].after
+    candidate.value = value + search.power[len(path)] * follows(search, path)
+    outlook = path[-1].rest if after is None else after.value
+    candidate.rank = (candidate.value, steadiness(search, path[0]), outlook)
+
+
+def follows(search: Search, path: Path) -> float:
+    """What follows a sequence.
 
     Nothing follows an end. After a state that goes on, the model's value of it counts, if it has
     one; or the value in the graph, if nothing is unknown anywhere; else what going on is worth on
     average, which is the same for all sequences that do not end.
     """
-    graph, path = search.graph, candidate.path
-    value = sum(map(mul, search.power, graph.rewards(path)))
-    last = path[-1]
-    after = last.after
+    graph, after = search.graph, path[-1].after
     if after is None:
-        follows, outlook = last.rest, last.rest
-    else:
-        outlook = after.value
-        if after.worth is not None:
-            follows = after.worth
-        elif graph.closed:
-            follows = outlook
-        else:
-            follows = graph.rate * after.span
-    candidate.value = value + search.power[len(path)] * follows
-    candidate.rank = (candidate.value, steadiness(search, path[0]), outlook)
+        return path[-1].rest
+    if after.worth is not None:
+        return after.worth
+    return after.value if graph.closed else graph.rate * after.span
 
 
 def consider(search: Search, actions: list[Any], path: Path, *, is_rule: bool = False) -> None:
