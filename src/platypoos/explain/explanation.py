@@ -11,10 +11,10 @@ from platypoos.checks import same
 from platypoos.explain.arrays import bars, courses
 from platypoos.explain.flips import Flip, flips_of
 from platypoos.explain.origin import code_of
-from platypoos.explain.sequences import Line, lines_of
+from platypoos.explain.sequences import CONFIDENT, Line, lines_of, spread_of
 from platypoos.explain.summary import Summary
 from platypoos.explain.verdict import Lead, how_sure, is_open, shown, verdict_of, why_not
-from platypoos.markup import escape, html_table, plain, show_state, signed
+from platypoos.markup import escape, html_table, plain, rounded, show_state, signed
 from platypoos.spaces import Tried
 
 if TYPE_CHECKING:
@@ -282,8 +282,12 @@ def _summary(plan: Plan, best: Line, rival: Line | None) -> str:
         text += f"{why_not(plan)}."
     else:
         text += f" It beats {other} by {shown(lead)}."
+        noise = 0.0 if plan.noise is None else plan.noise.deviation
         if is_open(lead):
             text += " Noise may be all of this lead."
+        elif lead.low is None and noise > 0.0:
+            margin = CONFIDENT * noise * spread_of(best.steps, rival.steps)
+            text += f" Noise makes this uncertain by ± {rounded(margin, margin)} at least."
     if plan.noise is not None and plan.noise.deviation == 0.0:
         text += " No noise was seen in the rewards."
     sure = how_sure(plan)
