@@ -49,6 +49,8 @@ class Level:
         self.length = length
         self.best: dict[Any, Candidate] = {}
         self.leader: Candidate | None = None
+        self.tried: dict[Any, int] = {}
+        """How often a first action was a challenger in turn."""
         self.last = 0.0
         """What the last sequence that was walked is worth."""
         self.rule: Candidate | None = None
@@ -326,8 +328,9 @@ def be_greedy(search: Search, end: float) -> Asking:
 def challenge(search: Search, credit: float) -> Asking:
     """Try other first actions, followed by what the leader does (and by the rule).
 
-    So the values of first actions are those of the actions and not of neglect. No more is tried
-    when the calls that it has cost exceed ``credit``.
+    So the values of first actions are those of the actions and not of neglect: the best ones are
+    tried, and one of the others in turn. No more is tried when the calls that it has cost exceed
+    ``credit``.
     """
     level, began = search.level, search.calls
     leader = level.leader
@@ -336,7 +339,13 @@ def challenge(search: Search, credit: float) -> Asking:
     others = [c.first for c in level.ranked() if c is not leader]
     if not search.graph.endless:
         others += [a for a in search.graph.options(search.graph.root) if a not in level.best]
-    for action in others[: search.rules.challengers]:
+    most = search.rules.challengers
+    if len(others) > most > 0 and credit > 0:
+        in_turn = min(others[most - 1 :], key=lambda action: level.tried.get(action, 0))
+        level.tried[in_turn] = level.tried.get(in_turn, 0) + 1
+        others = others[: most - 1]
+        yield from walk(search, [[in_turn, *leader.actions[1:]]])
+    for action in others[:most]:
         tails = [leader.actions[1:], leader.actions[:-1]]
         if search.rule is not None:
             tails.append([])
