@@ -286,3 +286,14 @@ def test_masks_are_for_lists():
     model = pp.FunctionModel(mass, ONE, (2.0, 0.0), legal=lambda state: [0])
     with pytest.raises(pp.InvalidArgument, match=r"legal= is for a list of actions"):
         pp.plan(model, budget=100, discount=0.9)
+
+
+@pytest.mark.parametrize("said", [0.5, np.array(0.5), np.array([0.5]), np.array([[0.5]])])
+def test_a_rule_may_return_one_number_in_any_shape(said):
+    def step(state, action, rng):
+        return state + 1, -abs(action - 0.5), False
+
+    model = pp.FunctionModel(step, pp.Box(-1.0, 1.0), 0, policy=lambda state: said)
+    plan = pp.plan(model, budget=20, discount=0.9, seed=0)
+    assert plan.action == 0.5
+    assert plan.improvement.estimate == 0.0

@@ -7,6 +7,7 @@ plans with is the view that ``pointed`` makes: it takes a point, and calls the m
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
@@ -112,12 +113,18 @@ class Pointed:
 
 
 def checked_point(space: Space, said: Any, state: Any) -> Point:
-    """The point of what a policy chose; an error that names the state if it is no action."""
+    """The point of what a policy chose; an error that names the state if it is no action.
+
+    A single number may come in an array of any shape.
+    """
     try:
+        shape = getattr(space, "shape", ())
+        if isinstance(said, np.ndarray) and said.size == 1 == math.prod(shape):
+            said = said.reshape(shape)
         return as_point(space, said)
     except InvalidArgument as error:
         raise ModelError(
-            f"the model's policy chose {error} (at state {brief(state)})",
+            f"the model's policy chose what is no action: {error} (at state {brief(state)})",
             state=state,
             action=said,
         ) from None
