@@ -139,3 +139,13 @@ def test_the_slider(pages, browser):
     browser.execute_script(script, find("#slider")[0])
     assert find("#frame")[0].get_attribute("src") != first
     assert not find("#map")[0].is_displayed()
+
+
+def test_the_name_of_a_model_is_the_title(tmp_path):
+    def step(state, action, rng):
+        return state + action, float(action), False
+
+    for name, title in [("Heat <pump>", "<h1>Heat &lt;pump&gt;: why "), ("", "<h1>Why ")]:
+        model = pp.FunctionModel(step, 2, 0, name=name)
+        pp.plan(model, budget=50, seed=0).explain(tmp_path / "why.html")
+        assert title in (tmp_path / "why.html").read_text(encoding="utf-8")

@@ -68,7 +68,9 @@ def plan_page(why: Explanation, model: Any = None) -> str:
         kind = kind_of(why.verdict)
         meaning = f'<p class="note">{word}: {MEANING[kind]}</p>'
         chip = f' <span class="chip {kind}">{why.verdict}</span>'
-    title = f"<h1>Why <b>{escape(_bare(why))}</b>?{chip}</h1>"
+    named = getattr(model, "name", "")
+    topic = f"{escape(named)}: why" if isinstance(named, str) and named else "Why"
+    title = f"<h1>{topic} <b>{escape(_bare(why))}</b>?{chip}</h1>"
     lead = f'<p class="lead">{escape(why.summary)}</p>'
     body = [
         f"<header>{title}{lead}{meaning}{fact_list(facts)}</header>",

@@ -45,6 +45,7 @@ class ArrayModel:
         features: ``features(states)`` returns n rows of features, for planners that look for new
             ones; without it they are the entries of a state.
         action_names: a text for each action, to print plans with.
+        name: what to call the model, to be the title of explanations.
         access: ``Access.RESET`` if only whole trajectories from the root can be simulated.
         batch_size: the most rows passed to ``function`` at once.
         problem: the problem this is a form of, if it has one that is solved exactly.
@@ -69,6 +70,7 @@ class ArrayModel:
     legal: Callable[[NDArray[Any]], Any] | None = None
     features: Callable[[NDArray[Any]], Any] | None = None
     action_names: Sequence[str] | None = None
+    name: str = ""
     access: Access = Access.RESTORE
     batch_size: int = 8192
     problem: Any = None

@@ -75,6 +75,7 @@ class CompiledModel:
         features: ``features(state)``, compiled or not, returns the features of a state, for
             planners that look for new ones; without it they are the entries of the state.
         action_names: a text for each action, to print plans with.
+        name: what to call the model, to be the title of explanations.
         access: ``Access.RESET`` if only whole trajectories from the root can be simulated.
         problem: the problem this is a form of, if it has one that is solved exactly.
 
@@ -104,6 +105,7 @@ class CompiledModel:
     legal: Any = None
     features: Callable[[Any], Any] | None = None
     action_names: Sequence[str] | None = None
+    name: str = ""
     access: Access = Access.RESTORE
     problem: Any = None
     is_compiled: ClassVar[bool] = True

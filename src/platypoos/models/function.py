@@ -45,6 +45,7 @@ class FunctionModel:
             made of hashable values.
         action_names: a text for each action, or for each coordinate of a box, to print plans
             with; the actions themselves as text if left out.
+        name: what to call the model, to be the title of explanations.
         access: ``Access.RESET`` if only whole trajectories from the root can be simulated.
 
     >>> import platypoos as pp
@@ -75,6 +76,7 @@ class FunctionModel:
     key: Callable[[Any], Hashable] | None = None
     features: Callable[[Any], Any] | None = None
     action_names: Sequence[str] | None = None
+    name: str = ""
     access: Access = Access.RESTORE
 
     def __post_init__(self) -> None:
