@@ -5,7 +5,7 @@ from __future__ import annotations
 import html
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import fields
+from dataclasses import fields, is_dataclass
 from typing import Any
 
 import numpy as np
@@ -58,8 +58,23 @@ def signed(value: float, digits: int = 4) -> str:
     return f"+{shown}" if value > 0 else f"−{shown}"
 
 
+def fields_of(state: Any) -> dict[str, Any]:
+    """The named fields of a state: of a named tuple, a dataclass or a dictionary; else none.
+
+    >>> fields_of({"hour": 7, "room": 20.5}), fields_of((7, 20.5))
+    ({'hour': 7, 'room': 20.5}, {})
+    """
+    if isinstance(state, tuple) and hasattr(state, "_fields"):
+        return dict(zip(state._fields, state, strict=True))
+    if is_dataclass(state) and not isinstance(state, type):
+        return {field.name: getattr(state, field.name) for field in fields(state)}
+    if isinstance(state, Mapping) and all(isinstance(name, str) for name in state):
+        return dict(state)
+    return {}
+
+
 def show_state(state: Any, width: int = 48) -> str:
-    """A state in a few words; named tuples with their names.
+    """A state in a few words; fields with their names.
 
     >>> show_state((1, 2.123456)), show_state(np.zeros(10)), show_state("home")
     ('(1, 2.123)', '[0, 0, 0, 0, 0, 0, … 10 numbers]', 'home')
@@ -76,11 +91,9 @@ def show_state(state: Any, width: int = 48) -> str:
         text = f"{len(state):,} bytes"
     elif isinstance(state, np.ndarray) and state.ndim == 1 and state.dtype.kind in "biuf":
         text = _numbers(state.tolist(), "[]")
-    elif isinstance(state, tuple) and hasattr(state, "_fields"):
-        text = ", ".join(
-            f"{name}={show_state(value, width)}"
-            for name, value in zip(state._fields, state, strict=True)
-        )
+    elif fields_of(state):
+        named = fields_of(state).items()
+        text = ", ".join(f"{name}={show_state(value, width)}" for name, value in named)
     elif isinstance(state, np.ndarray):
         text = f"array of {' × '.join(str(n) for n in state.shape)}"
     elif isinstance(state, tuple | list) and all(isinstance(x, int | float) for x in state):

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+from collections import namedtuple
+from dataclasses import make_dataclass
 
 import pytest
 
@@ -149,3 +151,23 @@ def test_the_name_of_a_model_is_the_title(tmp_path):
         model = pp.FunctionModel(step, 2, 0, name=name)
         pp.plan(model, budget=50, seed=0).explain(tmp_path / "why.html")
         assert title in (tmp_path / "why.html").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("kind", ["named tuple", "dataclass", "dictionary"])
+def test_fields_of_states_are_shown_and_changes_marked(kind, tmp_path):
+    fields = ["hour", "warmth"]
+    house = {
+        "named tuple": namedtuple("House", fields),  # noqa: PYI024
+        "dataclass": make_dataclass("House", fields, frozen=True),
+        "dictionary": lambda *values: dict(zip(fields, values, strict=True)),
+    }[kind]
+
+    def step(state, action, rng):
+        hour = state["hour"] if kind == "dictionary" else state.hour
+        return house(hour + 1, 20.25), float(action), False
+
+    model = pp.FunctionModel(step, 2, house(7, 20.25))
+    pp.plan(model, budget=50, seed=0).explain(tmp_path / "why.html")
+    page = (tmp_path / "why.html").read_text(encoding="utf-8")
+    assert "<span>hour <b>7</b></span><span>warmth <b>20.25</b></span>" in page
+    assert '<span class="changed">hour <b>8</b></span><span>warmth <b>20.25</b></span>' in page

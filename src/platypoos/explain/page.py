@@ -8,6 +8,7 @@ from importlib.resources import files
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from platypoos.checks import same
 from platypoos.errors import InvalidArgument
 from platypoos.explain.arrays import MOST_COORDINATES
 from platypoos.explain.explanation import Explanation, describe_state
@@ -16,7 +17,7 @@ from platypoos.explain.sequences import Line, Step
 from platypoos.explain.summary import Summary
 from platypoos.explain.verdict import MEANING, is_open, kind_of
 from platypoos.explain.verdict import shown as shown_lead
-from platypoos.markup import escape, number, rounded, signed
+from platypoos.markup import escape, fields_of, number, rounded, show_state, signed
 from platypoos.version import __version__
 
 if TYPE_CHECKING:
@@ -204,7 +205,7 @@ def _sequences(why: Explanation, painter: Painter) -> str:
     head += f'<div class="head r">{escape(rival.label.strip(QUOTES)) if rival else ""}'
     head += " (runner-up)</div>" if rival else "</div>"
     start = painter(best.start)
-    first = f'<div class="t">now</div><div>{_state(best.start, start)}</div><div></div>'
+    first = f'<div class="t">now</div><div>{_state(best.start, start, None)}</div><div></div>'
     rows = [
         f'<div class="t">{t + 1}</div>{_cell(best, t, "b", painter)}{_cell(rival, t, "r", painter)}'
         for t in range(length)
@@ -259,19 +260,34 @@ def _cell(line: Line | None, t: int, kind: str, painter: Painter) -> str:
     if line is None or t >= len(line.steps):
         return f'<div class="{kind}"></div>'
     step: Step = line.steps[t]
+    before = line.steps[t - 1].state if t else line.start
     drawn = painter(step.state) if t < PICTURES or t == len(line.steps) - 1 else None
     end = " <b>the episode ends</b>" if step.ends else ""
     return (
         f'<div class="{kind}"><div class="line"><span>{escape(step.name)}</span>'
         f'<span class="num">{number(step.reward, 4)} <small>({step.samples:,})</small></span></div>'
-        f"{_state(step.state, drawn)}{end}</div>"
+        f"{_state(step.state, drawn, before)}{end}</div>"
     )
 
 
-def _state(state: Any, drawn: str | None) -> str:
+def _state(state: Any, drawn: str | None, before: Any) -> str:
+    """A state: its picture, and its fields if they have names, those that have changed marked."""
     image = "" if drawn is None else f'<img alt="picture of the state" src="{drawn}">'
     text = "" if state is None else f"<code>{escape(describe_state(state))}</code>"
+    old = fields_of(before)
+    shown = {name: escape(show_state(value)) for name, value in fields_of(state).items()}
+    named = [
+        f"<span{_changed(old, name, value)}>{escape(name)} <b>{shown[name]}</b></span>"
+        for name, value in fields_of(state).items()
+    ]
+    if named:
+        text = f'<div class="fields">{"".join(named)}</div>'
     return image + text
+
+
+def _changed(old: dict[str, Any], name: str, value: Any) -> str:
+    same_as_before = not old or (name in old and same(old[name], value))
+    return "" if same_as_before else ' class="changed"'
 
 
 def _map(why: Explanation, model: Any) -> str:
