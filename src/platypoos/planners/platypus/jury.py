@@ -52,6 +52,9 @@ def hear_jury(search: Search, end: float) -> Asking:
             propose_policies(search)
             yield from explore_sequences(search, 0)
             jury = [level.best.get(candidate.first, candidate) for candidate in jury]
+    while search.calls < end and len(jury) == 2:  # what division has left over
+        paths = [candidate.path for candidate in jury]
+        yield from sample_again(search, paths, max(1, int(end - search.calls) // 2))
 
 
 class Fresh:

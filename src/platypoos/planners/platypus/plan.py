@@ -259,7 +259,8 @@ class Search:
         yield from explore_sequences(self, 0)
         before, self.finder = self.calls, "sequences"
         try:
-            yield from explore_sequences(self, max(stage_end, self.calls + stage / 2))
+            most = max(stage_end, self.calls + stage / 2)
+            yield from explore_sequences(self, min(most, jury_from) if graph.noisy else most)
         finally:  # also where the plan ends
             self.finder = ""
             self.spent["sequences"] += self.calls - before

@@ -273,7 +273,10 @@ def explore_sequences(search: Search, end: float) -> Asking:
         randomly: list[list[Any]] = []
         if search.calls < end and search.rules.sequences and level.leader is not None:
             equals = [] if search.graph.endless else undecided(search)
-            for _ in range(search.width):
+            width = search.width
+            if search.graph.noisy:  # the calls of the last hearing are kept for it
+                width = max(1, min(width, int((end - search.calls) / level.length)))
+            for _ in range(width):
                 if equals and search.random.random() < search.rules.steady_share:
                     least = min(equals, key=lambda c: (c.path[0].walks, search.random.random()))
                     randomly.append([least.first, *search.moves.sequence(level.length)])
