@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 DEEP = 200
 """Steps of a best known policy that are looked along, at most."""
-CONSTANT, AHEAD, BOTH = -0.33, 1.96, 3.18
+CONSTANT, AHEAD, BOTH = -0.41, 2.17, 3.01
 """Of the formula: a constant, the factor of ``ahead``, and that of ``ahead`` times ``solid``. From
 ``python benchmarks/calibration.py --fit``."""
 
