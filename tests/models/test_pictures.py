@@ -14,8 +14,8 @@ import platypoos as pp
 from platypoos import video
 from platypoos.ledger.streams import make_generator
 from platypoos.models.gymnasium import making, registry
-from platypoos.models.gymnasium.families import MuJoCo
 from platypoos.models.gymnasium.making import make_environment
+from platypoos.models.gymnasium.physics import MuJoCo
 from platypoos.models.gymnasium.snapshots import Keeper
 
 FILMED = {

@@ -11,12 +11,11 @@ from platypoos.models.gymnasium.families import (
     Atari,
     Box2D,
     ClassicControl,
-    DmControl,
     Highway,
     MiniGrid,
-    MuJoCo,
     ToyText,
 )
+from platypoos.models.gymnasium.physics import DmControl, MuJoCo
 from platypoos.models.gymnasium.snapshots import (
     DeepCopyKeeper,
     FunctionKeeper,
