@@ -44,7 +44,7 @@ FIELDS = ("task", "planner", "budget", "seed")
 
 INTRODUCTION = """\
 `python benchmarks/planet.py` (episodes in `planet.jsonl`), with PlaNet's protocol (Hafner et al.,
-ICML 2019): 1,000 steps of the environment with the task's action repeat, and the sum of the rewards.
+ICML 2019): 1,000 steps of the environment with the task's action repeat, and the sum of rewards.
 The published scores are those of the cross-entropy method with the true simulator, at 120,000 calls
 for each decision. One call is one action, repeated. Cells: the mean, its standard error and the
 number of seeds; bold at 97 % of the published score or more. Planners are told the discount only,

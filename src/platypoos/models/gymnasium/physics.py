@@ -38,6 +38,8 @@ class MuJoCo(Keeper):
         self._own = not type(self.core).__module__.startswith("gymnasium.envs.mujoco.")
         self._ignored = NOT_STATE | {"model", "data", "mujoco_renderer", "init_qpos", "init_qvel"}
         self._spare: Any = None
+        self._followed: Any = None
+        """The body that the camera follows; where that looks, and where the body is, at first."""
 
     def save_core(self) -> Any:
         core = self.core
@@ -62,11 +64,41 @@ class MuJoCo(Keeper):
             view[:] = snapshot[start : start + view.size]
             start += view.size
 
+    def give_back(self) -> None:
+        """Complete what pictures are made of: restored positions come without orientations."""
+        super().give_back()
+        model, data, mujoco = self.core.model, self.core.data, self._mujoco
+        for body in range(model.nbody):
+            mujoco.mju_quat2Mat(data.xmat[body], data.xquat[body])
+        parts = [(data.xipos, data.ximat, model.body_ipos, model.body_iquat, range(model.nbody),
+                  model.body_sameframe),
+                 (data.geom_xpos, data.geom_xmat, model.geom_pos, model.geom_quat,
+                  model.geom_bodyid, model.geom_sameframe),
+                 (data.site_xpos, data.site_xmat, model.site_pos, model.site_quat,
+                  model.site_bodyid, model.site_sameframe)]  # fmt: skip
+        for places, turns, at, turned, bodies, frames in parts:
+            for number, body in enumerate(bodies):
+                mujoco.mj_local2Global(
+                    data, places[number], turns[number], at[number], turned[number], body,
+                    frames[number],
+                )  # fmt: skip
+        mujoco.mj_camlight(model, data)
+
     def follow(self) -> None:
-        kind = self._mujoco.mjtObj.mjOBJ_CAMERA
-        camera = self._mujoco.mj_name2id(self.core.model, kind, "track")
-        if camera >= 0:
-            self.core.mujoco_renderer.camera_id = camera
+        core, mujoco = self.core, self._mujoco
+        tracking = mujoco.mj_name2id(core.model, mujoco.mjtObj.mjOBJ_CAMERA, "track")
+        if tracking >= 0:  # it walks
+            config = core.mujoco_renderer.default_cam_config or {}
+            lookat = config.get("lookat", np.median(core.data.geom_xpos, axis=0))
+            body = core.model.cam_bodyid[tracking]
+            self._followed = body, np.array(lookat), core.data.subtree_com[body].copy()
+
+    def _look_at_it(self) -> None:
+        """Move Gymnasium's own camera along with the body, which would leave the picture."""
+        body, lookat, start = self._followed
+        viewer = self.core.mujoco_renderer._get_viewer("rgb_array")  # noqa: SLF001
+        moved = self.core.data.subtree_com[body] - start
+        viewer.cam.lookat[:] = lookat + moved * (1.0, 1.0, 0.0)
 
     def render(self) -> Any:
         # Orientations, cameras and lights are not restored. A forward pass computes them; it also
@@ -77,6 +109,8 @@ class MuJoCo(Keeper):
         mujoco.mj_copyData(self._spare, model, data)
         try:
             mujoco.mj_forward(model, data)
+            if self._followed is not None:
+                self._look_at_it()
             return super().render()
         finally:
             mujoco.mj_copyData(data, model, self._spare)

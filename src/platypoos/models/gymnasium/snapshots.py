@@ -212,7 +212,7 @@ class Keeper:
         return self.env.render()
 
     def follow(self) -> None:
-        """Render with a camera that follows what moves, if there is one to choose."""
+        """Render with a camera that moves with what walks; called after a reset."""
 
     def direct(self, given: Callable[[Any], Any]) -> Callable[..., Any] | None:
         """Restore, step and save in one function, if that is faster; only without wrappers.
