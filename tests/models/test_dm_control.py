@@ -175,7 +175,6 @@ def test_unknown_tasks():
 
 
 def test_through_shimmy():
-    pytest.importorskip("shimmy")
     from dm_control import suite
     from shimmy.dm_control_compatibility import DmControlCompatibilityV0
 
