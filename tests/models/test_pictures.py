@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import functools
+import subprocess
+import sys
 
 import gymnasium
 import numpy as np
@@ -200,6 +202,18 @@ def test_the_camera_is_gymnasiums_own_and_follows():
     own = pp.GymnasiumModel("HalfCheetah-v5", default_camera_config={"distance": 4.0})
     assert apart(own.render(start), expected) == 0
     assert apart(own.render(far), expected) > 0.03  # a camera of one's own stays
+
+
+def test_nothing_is_said_when_python_ends():
+    """The renderer is closed before the graphics library is."""
+    needs_gl("HalfCheetah-v5")
+    script = (
+        "import platypoos as pp; model = pp.GymnasiumModel('Reacher-v5'); "
+        "print(model.render(model.initial_state).shape)"
+    )
+    ended = subprocess.run([sys.executable, "-c", script], capture_output=True, check=True)
+    assert ended.stdout.split() == [b"(480,", b"480,", b"3)"]
+    assert b"Exception" not in ended.stderr
 
 
 POSES = (

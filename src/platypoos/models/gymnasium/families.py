@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -18,6 +19,16 @@ from platypoos.models.gymnasium.snapshots import (
     duplicate,
     put_attributes,
 )
+
+
+@contextmanager
+def unseen(thing: Any, method: str) -> Iterator[None]:
+    """Let a method that makes observations return None: planners do not look."""
+    vars(thing)[method] = lambda *_: None
+    try:
+        yield
+    finally:
+        del vars(thing)[method]
 
 
 class ClassicControl(Keeper):
@@ -191,8 +202,23 @@ class Box2D(ReplayKeeper):
         return super().start_over(seed)
 
 
-def _unseen() -> None:
-    """In place of an observation."""
+class CarRacing(Box2D):
+    """The same without pictures: each step draws one, which takes nearly all of its time."""
+
+    def start_over(self, seed: int) -> Any:
+        if self.is_watched:
+            return super().start_over(seed)
+        with unseen(self.core, "_render"):
+            return super().start_over(seed)
+
+    def step(self, action: Any, rng: np.random.Generator) -> Outcome:
+        if self.is_watched:
+            return super().step(action, rng)
+        with unseen(self.core, "_render"):
+            return super().step(action, rng)
+
+    def observe(self, observation: Any) -> Any:
+        return self.core._render("state_pixels") if observation is None else observation  # noqa: SLF001
 
 
 class MiniGrid(Keeper):
@@ -211,12 +237,8 @@ class MiniGrid(Keeper):
     def step(self, action: Any, rng: np.random.Generator) -> Outcome:
         if self.wrappers:
             return super().step(action, rng)
-        # What the agent sees takes most of a step, and planners do not look.
-        vars(self.core)["gen_obs"] = _unseen
-        try:
+        with unseen(self.core, "gen_obs"):  # it takes most of a step
             return super().step(action, rng)
-        finally:
-            del vars(self.core)["gen_obs"]
 
     def observe(self, observation: Any) -> Any:
         return self.core.gen_obs() if observation is None else observation
@@ -286,7 +308,14 @@ class Highway(Keeper):
 
     def step(self, action: Any, rng: np.random.Generator) -> Outcome:
         self.core.road.np_random = rng
-        return super().step(action, rng)
+        seen = self.core.observation_type
+        if self.is_watched or type(seen).__name__ == "MultiAgentObservation":  # info looks at it
+            return super().step(action, rng)
+        with unseen(seen, "observe"):
+            return super().step(action, rng)
+
+    def observe(self, observation: Any) -> Any:
+        return self.core.observation_type.observe() if observation is None else observation
 
     def give_back(self) -> None:
         super().give_back()

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import atexit
 import hashlib
+import weakref
 from typing import Any
 
 import numpy as np
@@ -38,6 +40,7 @@ class MuJoCo(Keeper):
         self._own = not type(self.core).__module__.startswith("gymnasium.envs.mujoco.")
         self._ignored = NOT_STATE | {"model", "data", "mujoco_renderer", "init_qpos", "init_qvel"}
         self._spare: Any = None
+        self._is_drawn = False
         self._followed: Any = None
         """The body that the camera follows; where that looks, and where the body is, at first."""
 
@@ -111,9 +114,19 @@ class MuJoCo(Keeper):
             mujoco.mj_forward(model, data)
             if self._followed is not None:
                 self._look_at_it()
-            return super().render()
+            picture = super().render()
         finally:
             mujoco.mj_copyData(data, model, self._spare)
+        if not self._is_drawn:  # from here on: what is registered last is called first
+            self._is_drawn = True
+            atexit.register(_close, weakref.ref(self.core.mujoco_renderer))
+        return picture
+
+
+def _close(renderer: Any) -> None:
+    """Close a renderer that is still there, before the graphics library ends."""
+    if renderer() is not None:
+        renderer().close()
 
 
 class DmControl(Keeper):
@@ -164,7 +177,7 @@ class DmControl(Keeper):
 
     def step(self, action: Any, rng: np.random.Generator) -> Outcome:
         inner, task, physics = self.inner, self.task, self.physics
-        if self.wrappers or self.notes is not None:
+        if self.is_watched:
             return self._whole_step(action)
         del rng  # no task of the suite draws in a step
         task.before_step(action, physics)

@@ -130,6 +130,11 @@ class Keeper:
         return observation, reward, terminated
 
     @property
+    def is_watched(self) -> bool:
+        """Whether wrappers or notes look at observations."""
+        return bool(self.wrappers) or self.notes is not None
+
+    @property
     def legal(self) -> tuple[int, ...] | None:
         """The numbers of the actions that are legal now; None if that is not known."""
         return None if self.notes is None else self.notes.legal
