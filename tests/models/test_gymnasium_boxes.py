@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import pickle
+import re
 from concurrent.futures import ProcessPoolExecutor
 from multiprocessing import get_context
 
@@ -289,7 +290,7 @@ def test_the_commands(tmp_path, capsys):
     assert main([*command, "--json", str(table), "--save", str(film)]) == 0
     shown = capsys.readouterr()
     assert "Pendulum-v1, platypus: 10 steps" in shown.out
-    assert "step 1 of 10  action [" in shown.err
+    assert re.search(r"step 1 of 10  action -?[0-9.]+  reward", shown.err)
     assert film.stat().st_size > 1000
     data = json.loads(table.read_text())
     assert data["payloads"][data["steps"][0]["action"]] == pytest.approx([-2.0], abs=4.0)

@@ -273,6 +273,16 @@ class DeepCopyKeeper(Keeper):
         self.core = self.env.unwrapped
 
 
+class Since(tuple[int, tuple[tuple[Any, int], ...]]):
+    """The seed of a reset, and the steps since: actions, with the seeds of their randomness."""
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        count = len(self[1])
+        return f"{count} step{'' if count == 1 else 's'} after the reset"
+
+
 class ReplayKeeper(Keeper):
     """The state is what was done since the reset; to restore it, it is done again."""
 
@@ -296,7 +306,7 @@ class ReplayKeeper(Keeper):
         return super().step(action, np.random.default_rng(own))
 
     def snapshot(self) -> Any:
-        return self.seed, self.history
+        return Since((self.seed, self.history))
 
     def put(self, snapshot: Any) -> None:
         notes, self.notes = self.notes, None  # nothing needs to be read on the way
