@@ -11,6 +11,7 @@ Examples:
   python benchmarks/atari.py                                  # eight games, two seeds
   python benchmarks/atari.py --game breakout pong --planner rollout-iw uct:scale=auto,horizon=15
   python benchmarks/atari.py --game all --seeds 2 --planner sequence-search
+  python benchmarks/atari.py --game all --seeds 1 --planner platypus --no-penalty
 """
 
 from __future__ import annotations
@@ -44,12 +45,14 @@ FRAMES_PER_CALL, MOST_FRAMES, MOST_NO_OPS = 15, 18_000, 30
 DISCOUNT = 0.99
 PENALTY = 1e6
 """For losing a life, more than any score; the published planner has such a penalty too."""
+WITHOUT = ", no penalty"
 
 INTRODUCTION = (
     "`python benchmarks/atari.py`, with the protocol of Rollout-IW (Bandres, Bonet, Geffner, "
     f"AAAI 2018): a call is {FRAMES_PER_CALL} frames, 18 actions, at most {MOST_FRAMES:,} "
     f"frames, up to {MOST_NO_OPS} no-ops at the start, a penalty for losing a life while "
-    "planning. The budget of a game is the mean number of calls that Rollout-IW made for a "
+    f"planning (columns that end with '{WITHOUT[2:]}' have none: a lost life is an end). The "
+    "budget of a game is the mean number of calls that Rollout-IW made for a "
     "decision within half a second. Published scores are means of 10 runs, without a spread. "
     "They used other versions of the emulator and of the games, and features of the screen; "
     "our Rollout-IW looks at the memory (RAM). Cells: the mean score, and in brackets the score "
@@ -82,7 +85,7 @@ def environment(game: str) -> str:
 
 
 def play(game: str, planner: str, budget: int, seed: int) -> dict[str, Any]:
-    """One episode."""
+    """One episode. Of a planner that ends with ``WITHOUT``, the penalty is left out."""
     warnings.simplefilter("ignore")
     model = pp.GymnasiumModel(
         environment(game),
@@ -98,9 +101,10 @@ def play(game: str, planner: str, budget: int, seed: int) -> dict[str, Any]:
         model.env.unwrapped.ale.act(0)
     state = model.save()
     start = time.perf_counter()
+    name = planner.removesuffix(WITHOUT)
     episode = pp.control(
-        DeathPenalty(model),
-        make(available(), "planner", choice_of(planner), discount=DISCOUNT),
+        DeathPenalty(model) if name == planner else model,
+        make(available(), "planner", choice_of(name), discount=DISCOUNT),
         budget=budget,
         state=state,
         steps=MOST_FRAMES // FRAMES_PER_CALL,
@@ -168,6 +172,9 @@ def main() -> None:
     parser.add_argument(
         "--planner", nargs="+", default=["sequence-search", "rollout-iw"], metavar="NAME[:K=V,…]"
     )
+    parser.add_argument(
+        "--no-penalty", action="store_true", help="a lost life is an end, without a penalty"
+    )
     parser.add_argument("--seeds", type=int, default=2, help="runs of each (%(default)s)")
     parser.add_argument("--workers", type=int, default=2, help="processes (%(default)s)")
     args = parser.parse_args()
@@ -180,7 +187,12 @@ def main() -> None:
         make(available(), "planner", choice_of(planner), discount=DISCOUNT)
     kept = load()
     wanted = [
-        (game, planner, int(figures[game]["calls_per_decision_half_second"]), seed)
+        (
+            game,
+            planner + WITHOUT * args.no_penalty,
+            int(figures[game]["calls_per_decision_half_second"]),
+            seed,
+        )
         for seed in range(args.seeds)
         for game in games
         for planner in args.planner

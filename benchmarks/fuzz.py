@@ -202,7 +202,7 @@ def complaint(case: Case, outcome: Outcome) -> str:
     if running.failed and fault.must_be_told:
         return f"the model's fault was not told: {fault}"
     for plan in outcome.plans:
-        text = f"{plan!r} {plan.gap} {plan.depth} {plan.action_values}"
+        text = f"{plan!r} {plan.lead} {plan.depth} {plan.action_values}"
         if not 0 <= plan.action < plan.space.n or plan.actions[0] != plan.action:
             return f"action {plan.action} of {plan.actions}: {text}"
     if case.how != "control" and outcome.plans[0].state is running.model.initial_state:

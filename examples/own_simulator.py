@@ -38,7 +38,7 @@ def main() -> None:
     print(pp.check_model(model))
 
     plan = pp.plan(model, budget=2_000, discount=0.9, seed=0)
-    print(f"\nfirst action: {('off', 'heat')[plan.action]}, ahead by {plan.gap:.2f}")
+    print(f"\n{plan}")
 
     fast = pp.CompiledModel(kernel, actions=2, initial_state=np.array([17.0]), params=COMFORT)
     episode = pp.control(fast, budget=20_000, steps=24, discount=0.9, seed=0)

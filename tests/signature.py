@@ -1,4 +1,4 @@
-"""The signature: a fingerprint of what every planner does, on a fixed set of plans.
+"""The signature: what every planner does on a fixed set of plans, as text that can be compared.
 
     python tests/signature.py        writes tests/signature.json
 
@@ -9,11 +9,9 @@ commit; the line of a planner shows which one changed.
 from __future__ import annotations
 
 import dataclasses
-import hashlib
 import json
 import os
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -47,33 +45,37 @@ def models() -> dict[str, Any]:
     }
 
 
-def facts(plan: pp.Plan) -> Iterator[Any]:
+def facts(plan: pp.Plan) -> str:
     """What a plan says; nine digits of each number, since the last ones depend on the processor."""
-    yield from (plan.action, plan.actions, plan.calls, plan.depth)
-    yield [f"{value:.9g}" for value in (plan.value, *plan.action_values)]
+    actions = " ".join(map(str, plan.actions))
+    values = " ".join(f"{value:.9g}" for value in plan.action_values)
+    return f"{plan.calls} calls, actions {actions}, value {plan.value:.9g} of {values}"
 
 
-def signature_of(name: str) -> str:
+def signature_of(name: str) -> dict[str, str]:
     """Single plans for each kind of model and access, and an episode, which uses the memory."""
     planner = PLANNERS[name](DISCOUNT)
-    seen: list[Any] = []
+    seen: dict[str, str] = {}
     for label, model in models().items():
         for access in ("restore", "reset"):
             if can_use(name, access):
                 plan = planner.plan(model, budget=BUDGET, seed=7, access=access)
-                seen.append((label, access, *facts(plan)))
+                seen[f"{label}, {access}"] = facts(plan)
         episode = pp.control(model, planner, budget=BUDGET, steps=STEPS, seed=8)
-        seen.append((label, episode.actions, episode.step_calls))
-    return hashlib.sha256(repr(seen).encode()).hexdigest()[:16]
+        actions, calls = (" ".join(map(str, x)) for x in (episode.actions, episode.step_calls))
+        seen[f"{label}, episode"] = f"actions {actions}, calls {calls}"
+    return seen
 
 
 def main() -> None:
-    """Write the file, and say which planners changed."""
+    """Write the file, and say what changed."""
     before = json.loads(FILE.read_text(encoding="utf-8")) if FILE.exists() else {}
     now = {name: signature_of(name) for name in sorted(PLANNERS)}
     FILE.write_text(json.dumps(now, indent=1) + "\n", encoding="utf-8")
-    changed = [name for name in now if now[name] != before.get(name)]
-    sys.stdout.write(f"changed: {', '.join(changed) or 'nothing'}\n")
+    for name, found in now.items():
+        was = before.get(name, {})
+        for label in [label for label, text in found.items() if text != was.get(label)]:
+            sys.stdout.write(f"{name}, {label}\n- {was.get(label)}\n+ {found[label]}\n")
 
 
 if __name__ == "__main__":

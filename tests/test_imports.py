@@ -46,7 +46,7 @@ PLAIN = {
     "agent with a deadline": "agent = pp.Agent(model, deadline=0.02); agent.warm_up(); agent.act()",
     "text": "plan = pp.plan(model, budget=100); str(plan); repr(plan); plan._repr_html_()",
     "explanation": "plan = pp.plan(model, budget=100); str(plan.explain()); plan.searched",
-    "saved": "plan = pp.plan(model, budget=100); plan.tree; plan.actions; plan.gap_interval",
+    "saved": "plan = pp.plan(model, budget=100); plan.tree; plan.actions; plan.lead",
     "checked": "pp.check_model(model)",
     "chain": "pp.plan(pp.problems.SwitchChain(), budget=100)",
     "table": "pp.plan(pp.problems.Garnet(10, 3, seed=0, noise=1.0), budget=100)",

@@ -154,6 +154,8 @@ class Graph:
         """What a step from an unknown state is taken to bring, counted from the origin."""
         self.closed = False
         """Whether nothing is unknown anywhere."""
+        self.missing = 0
+        """Actions that were not tried in states that can be reached, at the last survey."""
         self.survey_at, self.surveyed = 0, -1
         """How many edges are known when everything is looked at again; and were, the last time."""
         self.tail = 4
@@ -398,6 +400,7 @@ class Graph:
         if not self.endless:
             fronts = [state for state in tried if len(state.edges) < len(self.options(state))]
         self.closed = not fronts and len(tried) == len(found)
+        self.missing = sum(self.num_actions - len(state.edges) for state in found)
         if self.survey_at == 0:
             self.rate = self.middle
         elif tried:

@@ -15,13 +15,24 @@ from platypoos.episode import Episode
 from platypoos.explain.arrays import coordinate_names
 from platypoos.explain.origin import Origin
 from platypoos.explain.summary import Summary, summarize
+from platypoos.explain.verdict import CLEAR, PROVED, Lead
 from platypoos.ledger.tree import OPENED, ROOT, TERMINAL, Tree
 from platypoos.spaces import Discrete, Space, Tried
 
 if TYPE_CHECKING:
     from platypoos.explain import Explanation
 
-__all__ = ["Episode", "Improvement", "Noise", "Origin", "Outcome", "Plan"]
+__all__ = [
+    "CLEAR",
+    "PROVED",
+    "Episode",
+    "Improvement",
+    "Lead",
+    "Noise",
+    "Origin",
+    "Outcome",
+    "Plan",
+]
 
 VERSION = 1
 """Of a plan as data; it changes when a field changes its meaning or goes."""
@@ -97,18 +108,23 @@ class Plan:
     reward_floor: float = field(default=0.0, repr=False)
     estimates: NDArray[np.float64] | None = field(default=None, repr=False)
     """The planner's own values of the first actions, if it has some."""
-    gap_interval: tuple[float, float] | None = field(default=None, repr=False)
-    """Where the lead over the best sequence with another first action lies, with 95 % confidence.
-
-    From fresh samples, which nothing was chosen by; None if there are none, or no noise.
-    """
+    rival_index: int | None = field(default=None, repr=False)
+    """The place of the first action of the plan that ``lead`` compares with, if the planner says
+    so; else it is the one with the best value."""
+    heard: Lead | None = field(default=None, repr=False)
+    """The lead by fresh samples, which nothing was chosen by; None if there are none."""
+    confidence: float | None = None
+    """The probability that no other first action is better than the recommended one by more than a
+    twentieth of the spread of the action values, as far as was seen. It is calibrated on problems
+    with exact values ([how](docs/results/calibration.md)). At least 0.999: proved, all that can be
+    reached is known and no noise was seen. None if the planner cannot tell:
+    by RESET, in a box, and for other planners than the default one."""
+    signs: tuple[float, ...] = field(default=(), repr=False)
+    """What ``confidence`` follows from, for those who fit it again."""
     enough: bool | None = None
-    """Whether more calls are unlikely to change the action.
-
-    The last three times that it was decided, each with new samples, the action was the same, and
-    its lead is more than four standard errors and what states out of sight may change.
-    None if the planner cannot tell.
-    """
+    """Whether more calls are unlikely to change the action: ``confidence`` is at least 0.95.
+    None if the planner cannot tell:
+    by RESET, in a box, and for other planners than the default one."""
     improvement: Improvement | None = None
     """The gain over the user's rule (``model.policy``): the recommended sequence against what the
     rule does, in discounted reward over the same number of steps. 0 if nothing better than the rule
@@ -209,15 +225,29 @@ class Plan:
         return values
 
     @cached_property
-    def gap(self) -> float:
-        """How far the recommended action is ahead of the runner-up (NaN with one action).
+    def rival(self) -> int | None:
+        """The place of the runner-up in the list of actions; None if nothing else was tried."""
+        if self.rival_index is not None:
+            return self.rival_index
+        others = self.action_values.copy()
+        others[self.action_index] = np.nan
+        return None if np.isnan(others).all() else int(np.nanargmax(others))
 
-        Can be negative when rewards are noisy: the recommendation was evaluated more often in
-        the end than its rivals, and did not keep all of its lead.
+    @cached_property
+    def lead(self) -> Lead | None:
+        """By how much this plan beats the best plan found with another first action.
+
+        None if no other first action was evaluated. Without samples that nothing was chosen by, it
+        is the difference of the two values.
         """
-        others = np.delete(self.action_values, self.action_index)
-        others = others[~np.isnan(others)]
-        return float(self.value - others.max()) if len(others) else float("nan")
+        if self.heard is not None:
+            return self.heard
+        rival = self.rival
+        if rival is None:
+            return None
+        estimate = float(self.value - self.action_values[rival])
+        exact = self.noise is not None and self.noise.deviation == 0.0
+        return Lead(estimate, estimate, estimate) if exact else Lead(estimate, None, None)
 
     @cached_property
     def action_names(self) -> tuple[str, ...]:

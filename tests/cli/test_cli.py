@@ -98,7 +98,7 @@ def test_what_platypus_tells(capsys):
     assert "change the decision" in out
     assert main(["plan", "--planner", "platypus", "--noise", "10", "--json"]) == 0
     row = json.loads(capsys.readouterr().out)
-    assert row["gap_interval"][0] < row["gap_interval"][1]
+    assert row["lead"]["low"] < row["lead"]["high"]
     assert row["enough"] in (True, False)
 
 

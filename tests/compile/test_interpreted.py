@@ -29,7 +29,7 @@ def outcome(planner, model, budget, seed, access):
     plan = planner.plan(model, budget=budget, seed=seed, access=access)
     size = plan.tree.num_nodes
     arrays = [array[:size].tobytes() for array in plan.tree[:-1]]
-    return plan.actions, plan.value, plan.calls, plan.gap_interval, arrays
+    return plan.actions, plan.value, plan.calls, plan.lead, arrays
 
 
 @pytest.mark.slow

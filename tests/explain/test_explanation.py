@@ -13,6 +13,7 @@ import platypoos as pp
 from platypoos.explain.flips import bounds
 from platypoos.explain.sequences import lines_of, spread_of
 from platypoos.explain.summary import summarize
+from platypoos.plan import Lead
 
 NAMES = ("stay", "switch")
 
@@ -58,43 +59,30 @@ def test_the_table(silent, noisy):
     assert "\n" not in repr(silent)
 
 
-def test_a_higher_value_that_is_not_trusted(tmp_path):
-    """The finalist that won by fresh samples shows a lower value: no negative lead is told."""
-
-    def noisy(state, action, rng):
-        return (state + action) % 7, rng.normal(scale=5.0) + 0.3 * (action == 1), False
-
-    model = pp.FunctionModel(noisy, 3, 0, action_names=("left", "work", "rest"))
-    planner = pp.planners.CompiledPlatypus(0.9)  # it trusts its jury more than all samples
-    found = pp.plan(model, planner=planner, budget=150, seed=17)
-    assert found.gap < 0.0
-    why = found.explain(tmp_path / "why.html")
-    page = (tmp_path / "why.html").read_text(encoding="utf-8")
-    assert why.verdict == "undecided"
-    assert 'class="chip undecided"' in page
-    assert "Why the higher number is not trusted" in page
-    assert "Where the lead comes from" not in page
-    assert why.model == "noisy"
-    rival, best = why.rival.samples, why.best.samples
-    for text in (str(found).splitlines()[0], why.summary):
-        assert (
-            f"'work' shows a higher value, -2.27, but from fewer samples ({rival} against" in text
-        )
-        assert f"against {best})" in text
-        assert "by -" not in text
-    assert why.summary.startswith("Undecided between 'rest' and 'work'")
+def test_a_rival_with_a_higher_value_is_explained(noisy):
+    shown = noisy.action_values.copy()
+    shown[1 - noisy.action_index] = noisy.value + 1.0
+    upside_down = replace(noisy, estimates=shown, heard=None)
+    assert upside_down.lead.estimate == pytest.approx(-1.0)
+    for text in (str(upside_down).splitlines()[0], upside_down.explain().summary):
+        assert "higher value" in text
+        assert "ahead of" not in text
+        assert "beats" not in text
 
 
 def test_verdicts(silent, noisy):
-    assert silent.explain().verdict == "likely"  # more calls may change it
-    assert replace(silent, enough=True).explain().verdict == "clear"
+    for confidence, verdict in [(0.999, "proved"), (0.97, "clear"), (0.62, "62 % sure")]:
+        why = replace(silent, confidence=confidence).explain()
+        assert why.verdict == verdict
+        assert verdict in why.summary.lower()
+    assert replace(silent, confidence=None, enough=None).explain().verdict == ""
     tie = pp.plan(pp.FunctionModel(lambda s, a, rng: (s, 1.0, False), 2, 0), budget=50, seed=0)
-    assert tie.explain().verdict == "a tie"
-    assert replace(noisy, gap_interval=(0.5, 2.0), enough=True).explain().verdict == "clear"
-    assert replace(noisy, gap_interval=(0.5, 2.0), enough=False).explain().verdict == "likely"
-    unsure = replace(noisy, gap_interval=(-90.0, 90.0)).explain()
-    assert unsure.verdict == "undecided"
-    assert "is far less than the noise (± 90)" in unsure.summary
+    assert "worth the same" in tie.explain().summary
+    unsure = replace(noisy, heard=Lead(2.0, -90.0, 90.0)).explain()
+    assert "Noise may be all of this lead" in unsure.summary
+    sure = replace(noisy, heard=Lead(2.0, 0.5, 3.5)).explain()
+    assert "Noise may be all of this lead" not in sure.summary
+    assert "by 2.00 (0.50 to 3.50 with 95 %)" in sure.summary
 
 
 def test_steps_at_the_end_that_add_nothing_are_one_bar():
@@ -135,7 +123,8 @@ def test_the_bars_add_up_to_the_lead(noise):
     found = pp.plan(Named(noise=noise), budget=600, discount=0.95, seed=1)
     why = found.explain()
     assert sum(bar.amount for bar in why.bars) == pytest.approx(why.gap)
-    assert why.gap == pytest.approx(found.gap)
+    difference = found.value - found.action_values[found.rival]
+    assert why.gap == pytest.approx(difference)
     first = why.bars[0]
     assert (first.first, first.last) == (0, 0)
     assert first.amount == pytest.approx(why.best.steps[0].reward - why.rival.steps[0].reward)
@@ -301,7 +290,7 @@ def test_calls_that_narrow_the_margin():
         again = pp.plan(model, budget=int(claim.amount), discount=0.95, seed=seed)
         best, rival = again.explain().best, again.explain().rival
         margin = 1.96 * again.noise.deviation * spread_of(best.steps, rival.steps)
-        assert margin < 1.15 * found.gap, seed
+        assert margin < 1.15 * found.explain().gap, seed
         tried += 1
     assert tried >= 3
 

@@ -151,7 +151,7 @@ def test_at_the_cap_the_better_estimate_is_taken(good):
         ]:
             plan = planner.plan(only(good, 2), budget=budget, seed=seed)
             assert plan.action == good, planner
-            assert plan.gap > 0
+            assert plan.lead.estimate > 0
     assert pp.StOP(0.9, reward_max=1, epsilon=0.5).plan(only(37, 60), budget=30_000).action == 37
 
 

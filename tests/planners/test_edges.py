@@ -47,7 +47,7 @@ def test_one_action(make, access):
     # Some count nothing after the last step they looked at, the tenth or later, or the first.
     value = 0.5 if make(0.5).name in NARROW else 1.0
     assert plan.value == pytest.approx(value, abs=1e-3)
-    assert np.isnan(plan.gap)
+    assert plan.lead is None
 
 
 @every_planner

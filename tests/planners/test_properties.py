@@ -78,7 +78,9 @@ def test_scale_and_shift_do_not_matter(planner, access, seed, scale, shift, nois
     assert other.calls == plain.calls
     expected = scale * plain.value + shift * scale / (1 - 0.9)
     assert other.value == pytest.approx(expected, rel=1e-6, abs=1e-6 * scale)
-    assert other.gap == pytest.approx(scale * plain.gap, rel=1e-4, abs=1e-6 * scale)
+    lead = scale * plain.lead.estimate
+    assert other.lead.estimate == pytest.approx(lead, rel=1e-4, abs=1e-6 * scale)
+    assert other.confidence == pytest.approx(plain.confidence, abs=1e-6)
 
 
 @pytest.mark.parametrize("planner", INVARIANT.values(), ids=INVARIANT.keys())

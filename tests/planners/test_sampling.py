@@ -519,7 +519,7 @@ def test_plans_have_trees_states_and_explanations(tmp_path):
         assert len(plan.action_values) == plan.num_actions > 1
         assert plan.action_values[plan.action_index] == plan.value
         if kind is not pp.MPPI:
-            assert plan.gap >= 0.0
+            assert plan.lead.estimate >= 0.0
             state, total = (0.0, 0.0), 0.0
             for t, action in enumerate(plan.actions):
                 state, reward, _ = push(state, action, None)

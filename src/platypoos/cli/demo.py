@@ -9,6 +9,7 @@ import numpy as np
 
 from platypoos.api import control, plan
 from platypoos.errors import PlatypoosError
+from platypoos.explain.verdict import lead_of
 from platypoos.ledger.tree import OPENED
 from platypoos.models.gymnasium.model import GymnasiumModel
 from platypoos.plan import Episode, Plan
@@ -52,7 +53,7 @@ def run(out: Path) -> None:
     first = plan(model, budget=CARTPOLE_BUDGET, discount=CARTPOLE_DISCOUNT, seed=0)
     print(
         f"decision at the start: push {('left', 'right')[first.action]}; looking {first.depth} "
-        f"decisions ahead, worth {first.value:.2f}, runner-up {first.value - first.gap:.2f}"
+        f"decisions ahead, worth {first.value:.2f}, {lead_of(first)}"
     )
     decisions = CARTPOLE_STEPS // CARTPOLE_REPEAT
 

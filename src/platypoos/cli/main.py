@@ -32,7 +32,7 @@ from platypoos.cli.theory import add_theory_command
 from platypoos.compile.workshop import wait_for_compilers
 from platypoos.errors import InvalidArgument, PlatypoosError
 from platypoos.experiments.spec import PROBLEMS, Choice, make
-from platypoos.explain.verdict import lead
+from platypoos.explain.verdict import how_sure, lead_of
 from platypoos.plan import Plan
 from platypoos.planners import available
 from platypoos.problems import Problem, SwitchChain
@@ -277,14 +277,13 @@ def explain(found: Plan, labels: Sequence[str]) -> str:
     more = " …" if len(found.actions) > 16 else ""
     lines += [
         "",
-        (lead(found).lstrip(",. ") or "there is no runner-up"),
+        (lead_of(found) or "there is no runner-up"),
         f"best sequence: {sequence}{more} ({len(found.actions)} steps)",
         f"depth reached: {found.depth}, calls used: {found.calls}"
         + ("" if found.budget is None else f" of {found.budget}"),
     ]
-    if found.enough is not None:
-        likely = "are unlikely to" if found.enough else "may"
-        lines.append(f"more calls {likely} change the decision")
+    if how_sure(found):
+        lines.append(how_sure(found))
     if found.reached is not None:
         within = "reached" if found.reached else "not reached"
         lines.append(f"the accuracy asked for was {within} within {found.budget} calls")
@@ -311,8 +310,8 @@ def _as_json(
         "actions": list(found.action_indices),
         "value": number(found.value),
         "action_values": [number(value) for value in found.action_values.tolist()],
-        "gap": number(found.gap),
-        "gap_interval": found.gap_interval,
+        "lead": None if found.lead is None else found.lead._asdict(),
+        "confidence": found.confidence,
         "enough": found.enough,
         "depth": found.depth,
         "calls": found.calls,

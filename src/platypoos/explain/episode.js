@@ -112,7 +112,7 @@
     if (!s.ahead) return;
     const head = make("tr", table);
     const leads = s.ahead.some(l => l.some(step => step[2])) ? ["leads to"] : [];
-    const rival = s.ahead[1] ? [s.gap < 0 ? "higher, but not trusted" : "runner-up", "reward", ...leads] : [];
+    const rival = s.ahead[1] ? ["runner-up", "reward", ...leads] : [];
     for (const text of ["step", "recommended", "reward", ...leads, ...rival]) make("th", head, text, text === "leads to" ? "leads" : "");
     for (let i = 0; i < Math.max(...s.ahead.map(l => l.length)); i++) {
       const row = make("tr", table);

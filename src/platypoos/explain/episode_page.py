@@ -18,7 +18,7 @@ from platypoos.explain.page import (
 )
 from platypoos.explain.pictures import Painter, landmarks_of, places_of
 from platypoos.explain.sequences import Line, lines_of
-from platypoos.explain.verdict import lead
+from platypoos.explain.verdict import lead_of
 from platypoos.markup import escape, number, show_state
 from platypoos.spaces import Tried
 
@@ -156,9 +156,9 @@ def _step(episode: Episode, t: int, plan: Plan | None) -> dict[str, Any]:
             row["action"], row["names"] = plan.action_index, list(plan.action_names)
         row["value"] = _finite(plan.value)
         row["values"] = [_finite(value) for value in plan.action_values.tolist()]
-        row["gap"] = _finite(plan.gap)
+        row["confidence"] = plan.confidence
         row["depth"] = plan.depth
-        row["lead"] = lead(plan).lstrip(",. ")
+        row["lead"] = lead_of(plan)
         row["ahead"] = [
             [
                 [step.action, _finite(step.reward), show_state(step.state, 60)]

@@ -11,10 +11,10 @@ from platypoos.checks import same
 from platypoos.explain.arrays import bars, courses
 from platypoos.explain.flips import Flip, flips_of
 from platypoos.explain.origin import code_of
-from platypoos.explain.sequences import Line, lines_of
+from platypoos.explain.sequences import CONFIDENT, Line, lines_of, spread_of
 from platypoos.explain.summary import Summary
-from platypoos.explain.verdict import ends_of, higher, margin_of, undecided, verdict_of
-from platypoos.markup import escape, html_table, number, plain, rounded, show_state, signed
+from platypoos.explain.verdict import Lead, how_sure, is_open, shown, verdict_of, why_not
+from platypoos.markup import escape, html_table, plain, rounded, show_state, signed
 from platypoos.spaces import Tried
 
 if TYPE_CHECKING:
@@ -73,11 +73,14 @@ class Explanation:
     rival: Line | None
     """The best sequence with another first action; None if there is none."""
     gap: float | None
-    """The lead; negative if the rival shows a higher value that is not trusted."""
-    gap_interval: tuple[float, float] | None
+    """The difference of the two values that are shown; negative if the rival shows a higher one."""
+    lead: Lead | None
+    """By how much the recommended plan beats the best one found with another first action."""
+    confidence: float | None
+    """The probability that no other first action is clearly better; see ``Plan.confidence``."""
     enough: bool | None
     verdict: str
-    """"clear", "likely", "undecided" or "a tie"; empty if the planner cannot tell."""
+    """"proved", "clear" or "… % sure"; empty if the planner cannot tell."""
     parts_at: int | None
     """The first step, from 0, at which the two sequences differ."""
     meets_at: int | None
@@ -103,11 +106,12 @@ class Explanation:
 
     def as_dict(self) -> dict[str, Any]:
         """Plain data for JSON."""
-        flat = ("version", "action", "name", "summary", "gap", "gap_interval", "enough", "verdict")
+        flat = ("version", "action", "name", "summary", "gap", "confidence", "enough", "verdict")
         more = ("calls", "budget", "depth", "discount", "planner", "model", "state", "code")
         data = {name: getattr(self, name) for name in (*flat, "parts_at", "meets_at", *more)}
         data["action_names"] = self.action_names
         data["coordinates"] = self.coordinates
+        data["lead"] = None if self.lead is None else self.lead._asdict()
         data["choices"] = [vars(choice) for choice in self.choices]
         data["best"] = self.best.as_dict()
         data["rival"] = None if self.rival is None else self.rival.as_dict()
@@ -160,15 +164,9 @@ def explanation_of(plan: Plan, command: str | None = None) -> Explanation:
     """
     lines = lines_of(plan)
     best = lines[plan.action_index]
-    ranked = sorted(
-        (line for line in lines.values() if line is not best and not math.isnan(line.value)),
-        key=lambda line: -line.value,
-    )
-    rival = ranked[0] if ranked else None
+    rival = None if plan.rival is None else lines.get(plan.rival)
     searched = plan.summary
     gap = None if rival is None else best.value - rival.value
-    margin = margin_of(plan, best, rival)
-    verdict = verdict_of(plan, gap, margin)
     counts = [0] * plan.num_actions
     if searched is not None:
         counts = [sum(row[a] for row in searched.counts) for a in range(plan.num_actions)]
@@ -192,14 +190,15 @@ def explanation_of(plan: Plan, command: str | None = None) -> Explanation:
     return Explanation(
         action=plan.action_index,
         name=plan.action_names[plan.action_index],
-        summary=_summary(plan, best, rival, verdict),
+        summary=_summary(plan, best, rival),
         choices=choices,
         best=best,
         rival=rival,
         gap=gap,
-        gap_interval=plan.gap_interval,
+        lead=plan.lead,
+        confidence=plan.confidence,
         enough=plan.enough,
-        verdict=verdict,
+        verdict=verdict_of(plan),
         parts_at=parts_at,
         meets_at=meets_at,
         bars=() if rival is None or gap is None else waterfall(best, rival, gap),
@@ -263,38 +262,36 @@ def waterfall(best: Line, rival: Line, gap: float) -> tuple[Bar, ...]:
     return tuple(bars)
 
 
-def _summary(plan: Plan, best: Line, rival: Line | None, verdict: str) -> str:
+def _summary(plan: Plan, best: Line, rival: Line | None) -> str:
     """The reason in a few sentences."""
-    length = len(best.steps)
-    gap = 0.0 if rival is None else best.value - rival.value
-    margin = margin_of(plan, best, rival)
-    worth = rounded(best.value, -gap) if gap < 0.0 else best.shown
+    length, lead = len(best.steps), plan.lead
     steps = f"{length} step{'s' if length != 1 else ''}"
     if plan.outcomes:
         text = f"Take {best.label} now. Its likeliest line looks {steps} ahead; with all others "
-        text += f"that chance may take, it is worth {worth} on average"
+        text += f"that chance may take, it is worth {best.shown} on average."
     else:
-        text = f"Take {best.label} now. Its best sequence looks {steps} ahead and is worth {worth}"
-    if verdict == "undecided" and rival is not None:
-        text = f"{undecided(plan, best, rival, margin)} {text}"
-    if rival is None:
-        return text + "; no other first action was evaluated."
-    if gap > 0:
-        less = rounded(gap, margin) if margin and gap > margin else number(gap, 4)
-        text += f"; the runner-up, {rival.label}, is worth {rival.shown}, which is {less} less."
-    elif gap == 0:
-        text += f". The runner-up, {rival.label}, is worth the same by all that was seen."
+        text = f"Take {best.label} now. Its best sequence looks {steps} ahead and is worth "
+        text += f"{best.shown}."
+    if rival is None or lead is None:
+        return f"{text} No other first action was evaluated."
+    other = f"the best plan found that begins with {rival.label}"
+    if lead.estimate == 0.0:
+        text += f" By all that was seen, {other} is worth the same."
+    elif lead.estimate < 0.0:
+        text += f" It was preferred to {other}, though that shows a higher value, {rival.shown}: "
+        text += f"{why_not(plan)}."
     else:
-        text += f". {higher(best, rival, rounded(rival.value, -gap), plan.gap_interval)}."
-    if plan.gap_interval is not None:
-        low, high = ends_of(plan.gap_interval)
-        text += f" Fresh samples put the lead between {low} and {high} (95 % confidence)."
-    elif plan.noise is not None and plan.noise.deviation == 0.0:
+        text += f" It beats {other} by {shown(lead)}."
+        noise = 0.0 if plan.noise is None else plan.noise.deviation
+        if is_open(lead):
+            text += " Noise may be all of this lead."
+        elif lead.low is None and noise > 0.0:
+            margin = CONFIDENT * noise * spread_of(best.steps, rival.steps)
+            text += f" Noise makes this uncertain by ± {rounded(margin, margin)} at least."
+    if plan.noise is not None and plan.noise.deviation == 0.0:
         text += " No noise was seen in the rewards."
-    if plan.enough is not None:
-        likely = "are unlikely to" if plan.enough else "may"
-        text += f" More calls {likely} change the decision."
-    return text
+    sure = how_sure(plan)
+    return f"{text} {sure[0].upper()}{sure[1:]}." if sure else text
 
 
 def describe_state(state: Any) -> str:

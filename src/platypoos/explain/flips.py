@@ -8,7 +8,16 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from platypoos.explain.sequences import CONFIDENT, Line, depths_of, firsts_of, layers_of, spread_of
+from platypoos.explain.sequences import (
+    CONFIDENT,
+    Line,
+    Step,
+    depths_of,
+    firsts_of,
+    layers_of,
+    spread_of,
+)
+from platypoos.explain.verdict import PROVED
 from platypoos.ledger.tree import OPENED, ROOT, TERMINAL
 from platypoos.markup import number
 from platypoos.spaces import Tried
@@ -21,6 +30,8 @@ ONE_IN_TWENTY = 1.645
 SAMPLED = 0.25
 """Of all calls: samples of each of the last two candidates of the default planner, at least."""
 MOST_REWARDS = 2
+FAR_OFF = 2.0
+"""Changes of a reward by more than this share of the range of those that were seen are not told."""
 NEGLIGIBLE = 1e-9
 """Of a weight: rounding."""
 
@@ -115,19 +126,32 @@ def _later_rewards(best: Line, rival: Line, gap: float) -> list[Flip]:
     def ease(source: int) -> float:
         return needed[source] / max(abs(best.steps[first[source]].reward), 1e-300)
 
+    rewards = [step.reward for step in (*best.steps, *rival.steps)]
+    most = FAR_OFF * (max(rewards) - min(rewards))
     found = []
     for source in sorted(needed, key=ease)[:MOST_REWARDS]:
+        if needed[source] > most:
+            continue  # that far off nothing was seen
         t = first[source]
         step = best.steps[t]
         often = "" if times[source] == 1 else f" It comes {times[source]} times."
         often += " The other sequence gets it too, later or less often." if source in shared else ""
         text = (
-            f"The reward of {step.name} at step {t + 1} ({number(step.reward, 4)}) must be lower "
-            f"by {number(needed[source], 4)} at least.{often} Even then, another sequence that "
-            f"begins with {best.label} may keep the lead."
+            f"The reward of {step.name} at step {t + 1} must be "
+            f"{number(step.reward - needed[source], 4)} at most, {_percent(step, needed[source])}"
+            f"instead of {number(step.reward, 4)}.{often} Even then, another sequence that begins "
+            f"with {best.label} may keep the lead."
         )
         found.append(Flip("reward", text, -needed[source], t, best.action))
     return found
+
+
+def _percent(step: Step, change: float) -> str:
+    """A change of a reward for the worse, in percent; nothing if that says little."""
+    if not abs(step.reward) > change / 10.0:
+        return ""
+    word = "less" if step.reward > 0.0 else "more in costs"
+    return f"{100.0 * change / abs(step.reward):.0f} % {word}, "
 
 
 def _noise(plan: Plan, best: Line, rival: Line, gap: float) -> list[Flip]:
@@ -197,9 +221,10 @@ def calls_for(plan: Plan, best: Line, lead: float) -> int:
 
 def _beyond(plan: Plan, best: Line, rival: Line) -> Flip:
     """Without noise: whether what was not seen yet can make another first action better."""
-    if plan.enough:
-        text = "Everything within reach was seen, or the lead is larger than what was not seen."
-        return Flip("calls", text + " More calls are unlikely to flip the decision.", 0.0)
+    proved = plan.confidence is not None and plan.confidence >= PROVED
+    if proved:
+        text = "Everything within reach was seen. More calls do not flip the decision."
+        return Flip("calls", text, 0.0)
     if isinstance(plan.space, Tried):
         text = (
             f"There are more actions than can be tried. More calls can flip the decision if they "
@@ -208,13 +233,7 @@ def _beyond(plan: Plan, best: Line, rival: Line) -> Flip:
         )
         return Flip("calls", text)
     if not plan.is_whole:
-        text = (
-            "More calls are unlikely to flip the decision."
-            if plan.enough
-            else (
-                "What was searched was not kept, so it cannot be told what more calls may change."
-            )
-        )
+        text = "What was searched was not kept, so it cannot be told what more calls may change."
         return Flip("calls", text)
     worst, hopes, high, low = bounds(plan)
     last = best.steps[-1]

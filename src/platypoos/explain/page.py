@@ -14,7 +14,8 @@ from platypoos.explain.explanation import Explanation, describe_state
 from platypoos.explain.pictures import Painter, landmarks_of, places_of
 from platypoos.explain.sequences import Line, Step
 from platypoos.explain.summary import Summary
-from platypoos.explain.verdict import MEANING, ends_of, higher
+from platypoos.explain.verdict import MEANING, is_open, kind_of
+from platypoos.explain.verdict import shown as shown_lead
 from platypoos.markup import escape, number, rounded, signed
 from platypoos.version import __version__
 
@@ -62,8 +63,9 @@ def plan_page(why: Explanation, model: Any = None) -> str:
     chip = meaning = ""
     if why.verdict:
         word = why.verdict[0].upper() + why.verdict[1:]
-        meaning = f'<p class="note">{word}: {MEANING[why.verdict]}</p>'
-        chip = f' <span class="chip {why.verdict.split()[-1]}">{why.verdict}</span>'
+        kind = kind_of(why.verdict)
+        meaning = f'<p class="note">{word}: {MEANING[kind]}</p>'
+        chip = f' <span class="chip {kind}">{why.verdict}</span>'
     title = f"<h1>Why <b>{escape(_bare(why))}</b>?{chip}</h1>"
     lead = f'<p class="lead">{escape(why.summary)}</p>'
     body = [
@@ -184,9 +186,10 @@ def _values(why: Explanation) -> str:
             " The band is its 95 % interval from noise in the rewards. The same samples chose the "
             "sequences, so that values are a little too high."
         )
-    if why.gap_interval is not None:
-        first, last = ends_of(why.gap_interval)
-        note += f" By fresh samples, which chose nothing, the lead is {first} to {last}."
+    if why.lead is not None and why.rival is not None:
+        note += f" The lead over {why.rival.label} is {shown_lead(why.lead)}."
+        if is_open(why.lead):
+            note += " Noise may be all of it."
     return section("What each first action is worth", note, content, "values")
 
 
@@ -195,8 +198,7 @@ def _sequences(why: Explanation, painter: Painter) -> str:
     length = min(MOST_STEPS, max(len(best.steps), 0 if rival is None else len(rival.steps)))
     head = f'<div class="head t"></div><div class="head b">{escape(_bare(why))} (recommended)</div>'
     head += f'<div class="head r">{escape(rival.label.strip(QUOTES)) if rival else ""}'
-    role = "runner-up" if why.gap is None or why.gap >= 0.0 else "higher, but not trusted"
-    head += f" ({role})</div>" if rival else "</div>"
+    head += " (runner-up)</div>" if rival else "</div>"
     start = painter(best.start)
     first = f'<div class="t">now</div><div>{_state(best.start, start)}</div><div></div>'
     rows = [
@@ -328,17 +330,12 @@ def _waterfall(why: Explanation) -> str:
         kind = "up" if bar.amount >= 0 else "down"
         rows.append(_bar(bar.label, left, right, kind, scale(0.0), signed(bar.amount)))
     left, right = sorted((scale(0.0), scale(edges[-1])))
-    rows.append(_bar("the lead", left, right, "sum", scale(0.0), number(edges[-1], 4)))
+    total = "the difference of the values"
+    rows.append(_bar(total, left, right, "sum", scale(0.0), number(edges[-1], 4)))
     note = (
-        f"What each step adds to the lead of {why.best.label} over {why.rival.label}: the "
-        "difference of the two rewards, discounted. The bars add up to the lead."
+        f"What each step adds to the difference of {why.best.label} and {why.rival.label}: the "
+        "difference of the two rewards, discounted."
     )
-    if why.gap is not None and why.gap < 0.0:
-        shown = rounded(why.rival.value, -why.gap)
-        note = (
-            f"{higher(why.best, why.rival, shown, why.gap_interval)}. The bars show where the two "
-            "differ: what each step adds to the lead, which is negative here."
-        )
     content = f'<div class="chart">{"".join(rows)}</div>'
     title = why.bars_title
     return section(title[0].upper() + title[1:], note, content, "waterfall")

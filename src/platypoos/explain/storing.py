@@ -9,6 +9,7 @@ import numpy as np
 from platypoos.errors import InvalidArgument
 from platypoos.explain.origin import Origin
 from platypoos.explain.sequences import Line, lines_of
+from platypoos.explain.verdict import Lead
 from platypoos.ledger.tree import ROOT, TERMINAL, make_tree, set_node, set_root
 from platypoos.markup import check_version, plain
 from platypoos.models.points import as_action
@@ -31,8 +32,10 @@ def plan_as_dict(plan: Plan) -> dict[str, Any]:
         "action": plan.action_index,
         "action_name": plan.action_names[plan.action_index],
         "value": plain(plan.value),
-        "gap": plain(plan.gap),
-        "gap_interval": plain(plan.gap_interval),
+        "lead": None if plan.lead is None else plain(list(plan.lead)),
+        "heard": None if plan.heard is None else plain(list(plan.heard)),
+        "rival": plan.rival,
+        "confidence": plan.confidence,
         "enough": plan.enough,
         "reached": plan.reached,
         "calls": plan.calls,
@@ -157,7 +160,7 @@ def plan_fields(data: dict[str, Any]) -> dict[str, Any]:
             last, size = size, size + 1
         node = last if line["action"] == data["action"] else node
     tree.size[0] = size
-    interval = data["gap_interval"]
+    heard = data["heard"]
     space = restored_space(data.get("payloads"), len(data["action_values"]), data.get("space"))
     return {
         "action": space.payloads[data["action"]],
@@ -172,7 +175,9 @@ def plan_fields(data: dict[str, Any]) -> dict[str, Any]:
         "tree": tree,
         "reward_floor": _number(data["reward_floor"]),
         "estimates": np.array([_number(value) for value in data["action_values"]]),
-        "gap_interval": None if interval is None else tuple(interval),
+        "heard": None if heard is None else Lead(*heard),
+        "rival_index": data["rival"],
+        "confidence": data["confidence"],
         "enough": data["enough"],
         "reached": data["reached"],
         "horizon": data["horizon"],

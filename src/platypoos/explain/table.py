@@ -9,7 +9,7 @@ import numpy as np
 from platypoos.explain.arrays import MOST_COORDINATES, bars, courses
 from platypoos.explain.origin import barred_in
 from platypoos.explain.sequences import Line, lines_of
-from platypoos.explain.verdict import lead
+from platypoos.explain.verdict import how_sure, lead_of
 from platypoos.markup import escape, html_table, number, show_state, text_table
 from platypoos.spaces import Tried
 
@@ -28,10 +28,10 @@ def decision(plan: Plan) -> str:
     """The decision in one line."""
     number = plan.action_index
     name = plan.action_names[number]
-    if isinstance(plan.space, Tried):
-        return f"decision: {name}{lead(plan)}"
-    shown = f"action {number}" if name == str(number) else f"{name} (action {number})"
-    return f"decision: {shown}{lead(plan)}"
+    if not isinstance(plan.space, Tried):
+        name = f"action {number}" if name == str(number) else f"{name} (action {number})"
+    lead = lead_of(plan)
+    return f"decision: {name}, {lead}" if lead else f"decision: {name}"
 
 
 def values_table(plan: Plan, lines: dict[int, Line]) -> tuple[list[str], list[list[str]]]:
@@ -39,7 +39,6 @@ def values_table(plan: Plan, lines: dict[int, Line]) -> tuple[list[str], list[li
     values = plan.action_values
     order = np.argsort(-np.nan_to_num(values, nan=-np.inf), kind="stable").tolist()
     order.remove(plan.action_index)
-    runner_up = next((a for a in order if not np.isnan(values[a])), None)
     with_interval = plan.noise is not None and plan.noise.deviation > 0.0
     space = plan.space
     tried = isinstance(space, Tried)
@@ -57,8 +56,7 @@ def values_table(plan: Plan, lines: dict[int, Line]) -> tuple[list[str], list[li
             interval = lines[action].interval if action in lines else None
             text = "" if interval is None else f"{number(interval[0])} to {number(interval[1])}"
             row.append(text)
-        second = "runner-up" if not plan.gap < 0.0 else "higher, but not trusted"
-        role = {plan.action_index: "recommended", runner_up: second}.get(action, "")
+        role = {plan.action_index: "recommended", plan.rival: "runner-up"}.get(action, "")
         rows.append([*row, role])
     return head, rows
 
@@ -114,8 +112,8 @@ def footer(plan: Plan) -> str:
         text += f", horizon {plan.horizon}"
     if plan.is_open_loop:
         text += "; open loop: one sequence for all that chance may do"
-    if plan.enough is not None:
-        text += f"; more calls {'are unlikely to' if plan.enough else 'may'} change the decision"
+    sure = how_sure(plan)
+    text += f"; {sure}" if sure else ""
     if plan.reached is not None:
         text += f"; the accuracy asked for was {'' if plan.reached else 'not '}reached"
     return text

@@ -27,7 +27,7 @@ from platypoos.ledger.protocol import Ledger
 from platypoos.ledger.tree import ROOT, TERMINAL, Tree, copy_nodes, make_tree, set_node, set_root
 from platypoos.models.advice import NO_HORIZON
 from platypoos.models.base import Access
-from platypoos.plan import Noise
+from platypoos.plan import Lead, Noise
 from platypoos.planners.sequence_search import SEED_SHARE
 from platypoos.search.base import Task
 from platypoos.search.sequences import whole_length
@@ -72,7 +72,7 @@ class Decision(NamedTuple):
     """These sequences."""
     node: int
     """The end of the recommended one."""
-    gap: tuple[float, float] | None
+    gap: Lead | None
     """Interval (95 %) of the lead over the best sequence with another first action."""
     enough: bool
     rate: float
@@ -298,7 +298,7 @@ class OngoingPlan:
             last = self._copy(first, found, sources)
             end = last if first == leader else end
         values = np.where(np.isfinite(search.value), search.value, np.nan)
-        interval = (gap - 1.96 * error, gap + 1.96 * error) if has_gap else None
+        interval = Lead(gap, gap - 1.96 * error, gap + 1.96 * error) if has_gap else None
         at = search.at[0]
         copied = np.array(sources)
         states = {} if search.reset else dict(enumerate(self.sim.states_of(copied)))

@@ -129,7 +129,7 @@ class CompiledPlatypus(Planner):
             calls=ongoing.sim.calls - before,
             reward_floor=decision.rate,
             estimates=decision.values,
-            gap_interval=decision.gap,
+            heard=decision.gap,
             enough=decision.enough,
             states=decision.states,
             sources=decision.sources,

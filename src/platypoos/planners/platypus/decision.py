@@ -10,7 +10,8 @@ import numpy as np
 from platypoos.graph import Edge, Graph, State
 from platypoos.ledger.tree import ROOT, TERMINAL, Tree, make_tree, set_node, set_root
 from platypoos.models.points import as_action
-from platypoos.plan import Improvement, Noise
+from platypoos.plan import CLEAR, Improvement, Lead, Noise
+from platypoos.planners.platypus.confidence import can_tell, confidence
 from platypoos.planners.platypus.jury import standard_error
 from platypoos.planners.platypus.plan import Search
 from platypoos.planners.platypus.sequences import MOST_FIRSTS, Candidate, weigh
@@ -18,14 +19,13 @@ from platypoos.spaces import Tried
 
 WIDE = 1.96
 """Standard errors on each side of a 95 % interval."""
-SURE, AGAIN = 4.0, 3
-"""A plan is enough if its lead is so many standard errors, and all was sampled so often again."""
 
 
 def describe(search: Search) -> dict[str, Any]:
     """The fields of ``Plan`` that depend on the search."""
     graph = search.graph
     chosen = search.recommend() or first_step(search)
+    rival = rival_of(search, chosen)
     shown = sequences_to_show(search, chosen)
     number, space = number_actions(search, shown)
     tree, end, edges = tree_of(shown, chosen, graph.origin, number)
@@ -46,8 +46,9 @@ def describe(search: Search) -> dict[str, Any]:
         "value": float(values[number[chosen.first]]),
         "reward_floor": graph.rate + graph.origin,
         "estimates": values,
-        "gap_interval": lead_interval(search, chosen),
-        "enough": None if graph.endless else is_enough(search, chosen),
+        "heard": lead_heard(search, chosen, rival),
+        "rival_index": None if rival is None else number[rival.first],
+        **how_sure(search, chosen),
         "improvement": improvement(search, chosen),
         "states": states,
         "sources": np.array(sources),
@@ -152,24 +153,43 @@ def spanning_tree(graph: Graph, root: State) -> Tree:
 
 
 def rival_of(search: Search, chosen: Candidate) -> Candidate | None:
-    """The best candidate with another first action, of the same length."""
-    others = [c for c in search.level.best.values() if c.first != chosen.first]
+    """What the recommended sequence is compared with.
+
+    The other one of the last hearing, if both are still what they were; else the best sequence
+    with another first action.
+    """
+    fresh, best = search.fresh, search.level.best
+    if fresh is not None and search.graph.noisy:
+        one, other = fresh.one, fresh.other
+        if chosen.path == other.path:
+            one, other = other, one
+        now = best.get(other.first)
+        if chosen.path == one.path and now is not None and now.path == other.path:
+            return now
+    others = [candidate for candidate in best.values() if candidate.first != chosen.first]
     return max(others, key=lambda candidate: candidate.value, default=None)
 
 
-def lead_interval(search: Search, chosen: Candidate) -> tuple[float, float] | None:
-    """Where the lead over the rival lies, by samples that nothing was chosen by (95 %)."""
+def lead_heard(search: Search, chosen: Candidate, rival: Candidate | None) -> Lead | None:
+    """The lead over the rival by samples that nothing was chosen by (95 %)."""
     fresh = search.fresh
-    if fresh is None or not search.graph.noisy:
+    if fresh is None or rival is None or not search.graph.noisy:
+        return None
+    heard = [fresh.one.path, fresh.other.path]
+    if heard not in ([chosen.path, rival.path], [rival.path, chosen.path]):
         return None
     lead, error = fresh.lead(search)
-    if chosen.first == fresh.one.first:
-        sign = 1.0
-    elif chosen.first == fresh.other.first:
-        sign = -1.0
-    else:
-        return None
-    return sign * lead - WIDE * error, sign * lead + WIDE * error
+    if chosen.path == fresh.other.path:
+        lead = -lead
+    return Lead(lead, lead - WIDE * error, lead + WIDE * error)
+
+
+def how_sure(search: Search, chosen: Candidate) -> dict[str, Any]:
+    """The fields of ``Plan`` that say how sure the decision is."""
+    if not can_tell(search.graph):
+        return {}
+    sure, signs = confidence(search, chosen)
+    return {"confidence": sure, "signs": tuple(signs), "enough": sure >= CLEAR}
 
 
 def improvement(search: Search, chosen: Candidate) -> Improvement | None:
@@ -180,53 +200,3 @@ def improvement(search: Search, chosen: Candidate) -> Improvement | None:
     gain = chosen.value - rule.value
     error = WIDE * standard_error(search, chosen, rule)
     return Improvement(gain, gain - error, gain + error)
-
-
-def is_enough(search: Search, chosen: Candidate) -> bool:
-    """Whether more calls are unlikely to change the decision.
-
-    The last stages agree; all first actions have a candidate; all was sampled again and again;
-    the lead is larger than what noise and states out of sight might change.
-    """
-    graph = search.graph
-    level = search.level
-    if graph.endless:
-        return False
-    options = graph.options(graph.root)
-    if graph.open_loop or search.agreed < 2 or graph.degrees < AGAIN * graph.known:
-        return False
-    if any(action not in level.best for action in options):
-        return False
-    rival = rival_of(search, chosen)
-    if rival is None:
-        return True
-    interval = lead_interval(search, chosen)
-    if interval is not None and interval[0] + interval[1] < interval[1] - interval[0]:
-        return False  # fresh samples speak against it
-    lead = chosen.value - rival.value
-    doubt = SURE * standard_error(search, chosen, rival)
-    return lead > doubt and lead > doubt + out_of_sight(graph)
-
-
-def out_of_sight(graph: Graph) -> float:
-    """How much the nearest unknown states might change a value."""
-    if graph.closed:
-        return 0.0
-    depth, layer, seen = 0, [graph.root], {graph.root}
-    values: list[float] = []
-    nearest = -1
-    while layer:
-        below = []
-        for state in layer:
-            if nearest < 0 and len(state.edges) < len(graph.options(state)):
-                nearest = depth
-            if state.edges:
-                values.append(state.value)
-            for edge in state.edges.values():
-                if edge.after is not None and edge.after not in seen:
-                    seen.add(edge.after)
-                    below.append(edge.after)
-        layer, depth = below, depth + 1
-    if nearest < 0:
-        return 0.0
-    return float(graph.discount**nearest * (max(values) - min(values)))

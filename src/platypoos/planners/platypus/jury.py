@@ -11,6 +11,7 @@ from platypoos.planners.platypus.sequences import (
     Asking,
     Candidate,
     explore_sequences,
+    follows,
     weigh_again,
 )
 
@@ -74,8 +75,7 @@ class Fresh:
                 lead += share * (edge.mean * edge.samples - mean * samples) / fresh
                 variance += share * share / fresh
         for sign, candidate in ((1.0, self.one), (-1.0, self.other)):
-            last = candidate.path[-1]
-            rest = last.rest if last.after is None else search.graph.rate * last.after.span
+            rest = follows(search, candidate.path)
             lead += sign * search.power[len(candidate.path)] * rest
         return lead, math.sqrt(variance * search.graph.variance)
 

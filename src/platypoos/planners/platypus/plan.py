@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 from platypoos.graph import Graph, Path, State
 from platypoos.planners.platypus.jury import Fresh, hear_jury, sample_again, standard_error
 from platypoos.planners.platypus.moves import BoxMoves, ListMoves
-from platypoos.planners.platypus.policies import policy_path, propose_policies
+from platypoos.planners.platypus.policies import adopt_policies, policy_path, propose_policies
 from platypoos.planners.platypus.rules import Rules
 from platypoos.planners.platypus.scout import Scout
 from platypoos.planners.platypus.sequences import (
@@ -86,10 +86,6 @@ class Search:
         """The tree explorers: one sample of each action, or as many as the figure asks for."""
         self.scout = Scout(self)
         self.fresh: Fresh | None = None
-        self.agreed = 0
-        """Stages in a row with the same first action in the lead…"""
-        self.last_first: Any = None
-        """…and that action."""
         self.is_sure: Callable[[], bool] | None = None
         """Asked after each stage: whether to end the plan before its budget is spent."""
         self.wins, self.spent = {"tree": 1, "sequences": 1}, {"tree": 0, "sequences": 0}
@@ -243,6 +239,7 @@ class Search:
             graph.survey(stage)
         weigh_again(self)
         if graph.noisy and self.calls >= jury_from:
+            adopt_policies(self)
             yield from hear_jury(self, end)
             return
         start, known = self.calls, graph.known
@@ -257,6 +254,7 @@ class Search:
         finally:
             self.challenge_credit = min(0.0, self.challenge_credit - (self.calls - before))
         yield from self.scout.explore()
+        yield from self.finish(min(end - self.calls, rules.finish_share * (end - self.began)))
         propose_policies(self)
         yield from explore_sequences(self, 0)
         before, self.finder = self.calls, "sequences"
@@ -267,19 +265,34 @@ class Search:
             self.spent["sequences"] += self.calls - before
         if self.level.leader is None:
             return
-        self.note_leader()
         if graph.noisy:
             calls = int(rules.hearing_share * stage)
             yield from hear_jury(self, min(end, self.calls + calls))
         else:
             stuck = graph.known == known  # nothing new anywhere: look for noise with all calls
-            if stuck and graph.surveyed != known:
-                graph.survey(stage)  # is all known?
+            if 2 * (graph.known - known) < stage and graph.surveyed != graph.known:
+                graph.survey(stage)  # little is new: is all known?
             calls = stage if stuck else max(1, int(rules.look_share * stage))
             heard = [self.level.leader]
             if graph.open_loop:  # chance may have ended a walk whose action usually goes on
                 heard = self.level.ranked()
             yield from sample_again(self, [c.path for c in heard], max(1, calls // len(heard)))
+
+    def finish(self, most: float) -> Asking:
+        """Try all that is untried in the states that can be reached, if that takes few calls."""
+        graph = self.graph
+        if graph.endless or graph.open_loop or graph.surveyed != graph.known:
+            return
+        if not 0 < graph.missing <= most:
+            return
+        yield from self.ask(
+            [
+                self.request(state, [action], 1)
+                for state in graph.reachable()
+                for action in graph.options(state)
+                if action not in state.edges
+            ]
+        )
 
     def explore_tree(self, budget: int) -> Asking:
         """Let the tree explorers work with the calls that they have earned.
@@ -316,12 +329,6 @@ class Search:
             waits = self.wide.waiting or self.careful.waiting  # it could not pay for the next one
             self.credit = left if waits else min(0.0, left)
 
-    def note_leader(self) -> None:
-        """Count the stages in a row with the same first action in the lead."""
-        first = None if self.level.leader is None else self.level.leader.first
-        self.agreed = self.agreed + 1 if first == self.last_first else 0
-        self.last_first = first
-
     # ------------------------------------------------------------------ the decision
 
     def recommend(self) -> Candidate | None:
@@ -341,6 +348,8 @@ class Search:
             for edge in graph.root.edges.values():
                 path = policy_path(edge, self.level.length)
                 self.level.best[edge.action] = Candidate([e.action for e in path], path)
+        elif self.level.leader is not None and not graph.noisy:
+            adopt_policies(self)
         weigh_again(self)
         chosen = self.level.leader
         if chosen is None:
@@ -377,7 +386,6 @@ class Search:
         self.rest = self.decided.actions[1:] if followed and self.decided is not None else []
         self.graph.root, self.time = root, time
         self.level, self.decided = Level(1), None
-        self.agreed, self.last_first = 0, None
 
     def plan_on(self, budget: int) -> Asking:
         """Go on with another plan for the same state."""

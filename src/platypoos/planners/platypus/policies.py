@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from platypoos.graph import Edge, Path
+from platypoos.planners.platypus.sequences import consider
 
 if TYPE_CHECKING:
     from platypoos.planners.platypus.plan import Search
@@ -34,3 +35,17 @@ def propose_policies(search: Search) -> None:
         path = policy_path(edge, length)
         if path[-1].after is None or 2 * len(path) >= length:
             search.proposed.append([step.action for step in path])
+
+
+def adopt_policies(search: Search) -> None:
+    """Compare with what the best known policy does after each first action, for no calls.
+
+    Only where that is known to the end of a sequence. So first actions are worth what the best
+    known continuation brings, not what happened to be tried after them.
+    """
+    graph, length = search.graph, search.level.length
+    graph.settle(2 * search.stage)
+    for edge in list(graph.root.edges.values()):
+        path = policy_path(edge, length)
+        if len(path) == length or path[-1].after is None:
+            consider(search, [step.action for step in path], path)

@@ -44,6 +44,9 @@ class Rules:
     """As long as no noise was seen, this share of a stage's calls looks for some."""
     hearing_share: float = 0.5
     """With noise, a stage is followed by a hearing of the jury of this share of its calls."""
+    finish_share: float = 0.1
+    """Where no more actions are left untried than this share of the calls, all of them are tried:
+    then everything that can be reached is known."""
     jury_share: float = 0.25
     """With noise, the last hearing gets this share of the calls."""
     shrinkage: bool = True

@@ -49,6 +49,8 @@ class Level:
         self.length = length
         self.best: dict[Any, Candidate] = {}
         self.leader: Candidate | None = None
+        self.tried: dict[Any, int] = {}
+        """How often a first action was a challenger in turn."""
         self.last = 0.0
         """What the last sequence that was walked is worth."""
         self.rule: Candidate | None = None
@@ -60,28 +62,28 @@ class Level:
 
 
 def weigh(search: Search, candidate: Candidate) -> None:
-    """The discounted rewards of a sequence, and what follows it.
+    """The discounted rewards of a sequence, and what follows it."""
+    path = candidate.path
+    value = sum(map(mul, search.power, search.graph.rewards(path)))
+    after = path[-1].after
+    candidate.value = value + search.power[len(path)] * follows(search, path)
+    outlook = path[-1].rest if after is None else after.value
+    candidate.rank = (candidate.value, steadiness(search, path[0]), outlook)
+
+
+def follows(search: Search, path: Path) -> float:
+    """What follows a sequence.
 
     Nothing follows an end. After a state that goes on, the model's value of it counts, if it has
     one; or the value in the graph, if nothing is unknown anywhere; else what going on is worth on
     average, which is the same for all sequences that do not end.
     """
-    graph, path = search.graph, candidate.path
-    value = sum(map(mul, search.power, graph.rewards(path)))
-    last = path[-1]
-    after = last.after
+    graph, after = search.graph, path[-1].after
     if after is None:
-        follows, outlook = last.rest, last.rest
-    else:
-        outlook = after.value
-        if after.worth is not None:
-            follows = after.worth
-        elif graph.closed:
-            follows = outlook
-        else:
-            follows = graph.rate * after.span
-    candidate.value = value + search.power[len(path)] * follows
-    candidate.rank = (candidate.value, steadiness(search, path[0]), outlook)
+        return path[-1].rest
+    if after.worth is not None:
+        return after.worth
+    return after.value if graph.closed else graph.rate * after.span
 
 
 def consider(search: Search, actions: list[Any], path: Path, *, is_rule: bool = False) -> None:
@@ -326,8 +328,9 @@ def be_greedy(search: Search, end: float) -> Asking:
 def challenge(search: Search, credit: float) -> Asking:
     """Try other first actions, followed by what the leader does (and by the rule).
 
-    So the values of first actions are those of the actions and not of neglect. No more is tried
-    when the calls that it has cost exceed ``credit``.
+    So the values of first actions are those of the actions and not of neglect: the best ones are
+    tried, and one of the others in turn. No more is tried when the calls that it has cost exceed
+    ``credit``.
     """
     level, began = search.level, search.calls
     leader = level.leader
@@ -336,7 +339,13 @@ def challenge(search: Search, credit: float) -> Asking:
     others = [c.first for c in level.ranked() if c is not leader]
     if not search.graph.endless:
         others += [a for a in search.graph.options(search.graph.root) if a not in level.best]
-    for action in others[: search.rules.challengers]:
+    most = search.rules.challengers
+    if len(others) > most > 0 and credit > 0:
+        in_turn = min(others[most - 1 :], key=lambda action: level.tried.get(action, 0))
+        level.tried[in_turn] = level.tried.get(in_turn, 0) + 1
+        others = others[: most - 1]
+        yield from walk(search, [[in_turn, *leader.actions[1:]]])
+    for action in others[:most]:
         tails = [leader.actions[1:], leader.actions[:-1]]
         if search.rule is not None:
             tails.append([])

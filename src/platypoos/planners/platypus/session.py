@@ -14,7 +14,8 @@ from platypoos.models.advice import Advisor
 from platypoos.models.base import Access, actions_of
 from platypoos.models.keys import key_of
 from platypoos.models.points import has_points
-from platypoos.planners.platypus.decision import is_enough
+from platypoos.plan import CLEAR
+from platypoos.planners.platypus.confidence import can_tell, confidence
 from platypoos.planners.platypus.plan import Search
 from platypoos.planners.platypus.rules import Rules
 from platypoos.search.base import Task
@@ -101,7 +102,9 @@ class Session:
     def _is_sure(self) -> bool:
         """Whether more calls are unlikely to change the decision."""
         chosen = self.search.recommend()
-        return chosen is not None and is_enough(self.search, chosen)
+        if chosen is None or not can_tell(self.search.graph):
+            return False
+        return confidence(self.search, chosen)[0] >= CLEAR
 
     def _drive(self, budget: int, due: Callable[[], bool]) -> bool:
         """Let the search ask, and the simulator answer; False if time was up."""
