@@ -81,7 +81,7 @@ def fly(state: State, thrusts: Any, mass: float, wind: float) -> tuple[State, fl
     to_x, to_z, speed = deck(t)
     here = (x, z, vx, vz, tilt, turn, t)
     settles = abs(vx - speed) + abs(vz) + abs(tilt) < 1.5
-    if settles and abs(x - to_x) < 0.8 and 0.0 < z - to_z < 0.35:
+    if settles and abs(x - to_x) < 0.6 and 0.0 < z - to_z < 0.35:
         return here, 10.0, True  # landed
     cost = 0.1 * way_to_go(x, z, t) + 0.05 * tilt * tilt + 0.005 * turn * turn
     cost += 0.1 * max(0.0, math.hypot(vx, vz) - FAST) ** 2
@@ -181,10 +181,11 @@ def draw(scenes: list[Scene], path: str) -> None:
         axes.set(xlim=(0, WIDTH), ylim=(0, HEIGHT), xticks=[], yticks=[], facecolor=SKY)
         air[:, 0] = (air[:, 0] + PERIOD * scene.wind) % WIDTH
         streaks = [((x, z), (x - 0.15 * scene.wind, z)) for x, z in air]
-        axes.add_collection(LineCollection(streaks, colors=AIR, linewidths=1.2))
+        axes.add_collection(LineCollection(streaks, colors=AIR, linewidths=1.2, zorder=0))
         draw_course(axes, scene.state[-1])
-        axes.plot(*scene.looked_at.T, ".", color=DOT, markersize=1.5)
-        axes.plot(*route(scene.plan).T, color=ROUTE, linewidth=2.2)
+        if number < len(scenes) - 1:  # the last picture is of the end
+            axes.plot(*scene.looked_at.T, ".", color=DOT, markersize=1.5)
+            axes.plot(*route(scene.plan).T, color=ROUTE, linewidth=2.2)
         axes.plot(*flown[: number + 1].T, color=TRAIL, linewidth=1.8)
         draw_quadrotor(axes, scene.state, scene.thrusts)
 
