@@ -78,6 +78,8 @@ def show_state(state: Any, width: int = 48) -> str:
 
     >>> show_state((1, 2.123456)), show_state(np.zeros(10)), show_state("home")
     ('(1, 2.123)', '[0, 0, 0, 0, 0, 0, … 10 numbers]', 'home')
+    >>> show_state((np.array([1.0, 2.5]), {"target": 3}))
+    '[1, 2.5]'
     """
     if isinstance(state, np.ndarray | np.generic) and np.ndim(state) == 0:
         state = state.item()
@@ -94,6 +96,8 @@ def show_state(state: Any, width: int = 48) -> str:
     elif fields_of(state):
         named = fields_of(state).items()
         text = ", ".join(f"{name}={show_state(value, width)}" for name, value in named)
+    elif isinstance(state, tuple) and state and isinstance(state[0], np.ndarray):
+        text = show_state(state[0], width)  # of dm_control: the rest does not change much
     elif isinstance(state, np.ndarray):
         text = f"array of {' × '.join(str(n) for n in state.shape)}"
     elif isinstance(state, tuple | list) and all(isinstance(x, int | float) for x in state):

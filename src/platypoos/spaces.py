@@ -518,16 +518,18 @@ def name_of(action: Any) -> str:
 
 
 def rounded_name(action: Any, digits: int) -> str:
-    """A short text for a number, or an array of numbers.
+    """A short text for a number, or an array of numbers; without brackets if there is but one.
 
-    >>> rounded_name(np.array([0.12345, -1.0]), 3), rounded_name(2.0, 3), rounded_name([0] * 20, 3)
-    ('[0.123, -1]', '2', '[0, 0, 0, 0, 0, 0, 0, 0, … 20 numbers]')
+    >>> rounded_name(np.array([0.12345, -1.0]), 3), rounded_name([2.0], 3)
+    ('[0.123, -1]', '2')
+    >>> rounded_name([0] * 20, 3)
+    '[0, 0, 0, 0, 0, 0, 0, 0, … 20 numbers]'
     """
     entries = np.ravel(np.asarray(action, np.float64)).tolist()
     shown = [f"{entry + 0.0:.{digits}g}" for entry in entries[:_MOST_NUMBERS]]
     if len(entries) > _MOST_NUMBERS:
         shown.append(f"… {len(entries)} numbers")
-    return f"[{', '.join(shown)}]" if np.ndim(action) else shown[0]
+    return shown[0] if len(entries) == 1 else f"[{', '.join(shown)}]"
 
 
 def _point(action: Any) -> Any:

@@ -56,8 +56,9 @@ def test_the_hint_names_extras_that_there_are():
     named = [
         name
         for file in package.rglob("*.py")
-        for name in re.findall(r"install\('([a-z0-9]+)'\)", file.read_text(encoding="utf-8"))
+        for name in re.findall(r"install\('([^']+)'\)", file.read_text(encoding="utf-8"))
     ]
     assert len(named) >= 6
     assert set(named) <= set(extras)
+    assert not [name for name in extras if "_" in name]  # pip 23.2 does not find them
     assert not [f for f in package.rglob("*.py") if "pip install 'platypoos[" in f.read_text()][1:]

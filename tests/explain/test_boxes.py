@@ -191,9 +191,9 @@ def test_names_have_three_digits_unless_they_would_be_the_same():
     box = pp.Box([0.0], [1.0])
     listed = [np.array([x]) for x in (0.123456, 0.123412, 0.98765, 1e-9, 0.5, 0.50004)]
     space = Tried(box, listed, 4)
-    assert space.names == ("[0.1235]", "[0.1234]", "[0.988]", "[1e-09]", "[0.5]", "[0.5]")
-    assert space.name(np.array([0.123412])) == "[0.1234]"
-    assert space.name(np.array([0.25])) == "[0.25]"
+    assert space.names == ("0.1235", "0.1234", "0.988", "1e-09", "0.5", "0.5")
+    assert space.name(np.array([0.123412])) == "0.1234"
+    assert space.name(np.array([0.25])) == "0.25"
     assert space.index(np.array([0.98765])) == 2
     with pytest.raises(pp.InvalidArgument, match="is not an action of"):
         space.index(np.array([0.9876]))
@@ -225,6 +225,16 @@ def test_keep_nothing_and_many_actions():
     listed = pp.control(switches, pp.UCT(0.5, horizon=3), budget=100, steps=2, seed=0)
     assert listed.space == switches.actions
     assert listed.as_dict()["space"] is None
+
+
+def test_states_that_are_replayed_say_how_many_steps_were_taken(tmp_path):
+    model = pp.GymnasiumModel("Pendulum-v1", method="replay")
+    episode = pp.control(model, budget=40, steps=3, seed=0)
+    episode.explain(tmp_path / "page.html")
+    page = (tmp_path / "page.html").read_text(encoding="utf-8")
+    told = [f"{count} after the reset" for count in ("0 steps", "1 step", "2 steps")]
+    assert re.findall(r'"state":"([^"]*)"', page) == told
+    assert pickle.loads(pickle.dumps(episode.states[1])) == episode.states[1]
 
 
 def test_names_of_coordinates_are_checked():
@@ -304,6 +314,20 @@ def test_batches_of_the_wrong_shape(step, match):
     assert pp.plan(pp.ArrayModel(batch, box, np.zeros(2)), budget=50, seed=0).action in box
     with pytest.raises(pp.ModelError, match=match):
         pp.plan(pp.ArrayModel(step, box, np.zeros(2)), budget=50, seed=0)
+
+
+@pytest.mark.browser
+def test_pages_leave_out_where_steps_lead_if_that_is_not_known(browser, tmp_path):
+    heads = {}
+    for method in ("replay", "native"):
+        model = pp.GymnasiumModel("Pendulum-v1", method=method)
+        episode = pp.control(model, budget=40, steps=2, seed=0)
+        browser.get(episode.explain(tmp_path / f"{method}.html").as_uri())
+        assert browser.get_log("browser") == []
+        heads[method] = [head.text for head in browser.find_elements("css selector", "#ahead th")]
+    half = ["reward", "runner-up", "reward"]
+    assert heads["replay"] == ["step", "recommended", *half]
+    assert heads["native"] == ["step", "recommended", half[0], "leads to", *half[1:], "leads to"]
 
 
 @pytest.mark.browser

@@ -1,11 +1,10 @@
-"""The tasks of dm_control's suite. They need its extra, with MuJoCo 3."""
+"""The tasks of dm_control's suite."""
 
 from __future__ import annotations
 
 import logging
 import pickle
 from concurrent.futures import ProcessPoolExecutor
-from importlib.metadata import version
 from multiprocessing import get_context
 
 import gymnasium
@@ -16,9 +15,6 @@ import platypoos as pp
 from platypoos.models.gymnasium.making import choose_gl, make_environment
 
 choose_gl("disable")  # else dm_control complains of no screen when it is imported
-pytest.importorskip("dm_control")
-if int(version("mujoco").split(".")[0]) >= 4:
-    pytest.skip("dm_control loads no task with MuJoCo 4", allow_module_level=True)
 
 TASKS = [
     "cheetah-run", "cartpole-swingup", "finger-turn_hard", "reacher-easy", "walker-walk",
@@ -130,6 +126,37 @@ def test_ends_are_discounts_of_zero(monkeypatch):
         assert model.step(model.initial_state, np.zeros(1), RNG)[2] is ends
 
 
+def test_invalid_physics_is_an_error_as_in_dm_control():
+    from dm_control.rl.control import PhysicsError
+
+    model = pp.GymnasiumModel("dm_control/cheetah-run-v0")
+    start, action = model.initial_state, np.zeros(6)
+    expected = model.step(start, action, RNG).reward
+    model.keeper.physics.data.qfrc_applied[:] = 1e20  # a push that no body survives
+    broken = model.keeper.save()
+    with pytest.raises(PhysicsError, match="mjWARN_BADQACC"):
+        model.step(broken, action, RNG)
+    assert model.step(start, action, RNG).reward == expected  # and not twice
+
+
+@pytest.mark.parametrize("integrator", ["mjINT_EULER", "mjINT_RK4", "mjINT_IMPLICITFAST"])
+def test_steps_are_those_of_dm_control_by_any_integrator(integrator):
+    import mujoco
+    from dm_control import suite
+
+    chosen = getattr(mujoco.mjtIntegrator, integrator)
+    original = suite.load("walker", "walk", task_kwargs={"random": 0})
+    original.physics.model.opt.integrator = chosen
+    original.reset()
+    model = pp.GymnasiumModel("dm_control/walker-walk-v0")
+    model.keeper.physics.model.opt.integrator = chosen
+    state, rng = model.start(0), np.random.default_rng(0)
+    for _ in range(10):
+        action = model.actions.draw(rng)
+        state, reward, _ = model.step(state, action, rng)
+        assert reward == original.step(action).reward
+
+
 def test_other_processes_have_the_same_target():
     model = pp.GymnasiumModel("dm_control/reacher-easy-v0", seed=5)
     elsewhere = model.start(7)  # a target that no worker starts with
@@ -148,7 +175,6 @@ def test_unknown_tasks():
 
 
 def test_through_shimmy():
-    pytest.importorskip("shimmy")
     from dm_control import suite
     from shimmy.dm_control_compatibility import DmControlCompatibilityV0
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import pickle
+import re
 from concurrent.futures import ProcessPoolExecutor
 from multiprocessing import get_context
 
@@ -15,6 +16,7 @@ from gymnasium.spaces import Box, MultiBinary, MultiDiscrete
 
 import platypoos as pp
 from platypoos.cli.main import main
+from platypoos.models.gymnasium.making import make_environment
 
 
 class Slide(Walk):
@@ -90,6 +92,28 @@ def test_environments_are_planned_in_as_they_are(name, options, names, budget, s
         rewards = rewards[:1]
     assert rewards == pytest.approx(list(episode.rewards[: len(rewards)]), abs=1e-12)
     env.close()
+
+
+@pytest.mark.parametrize(
+    ("name", "of", "method"),
+    [
+        ("CarRacing-v3", lambda core: core, "_render"),
+        ("racetrack-v1", lambda core: core.observation_type, "observe"),
+        ("MiniGrid-Empty-5x5-v0", lambda core: core, "gen_obs"),
+    ],
+)
+@pytest.mark.filterwarnings("ignore")  # of the environments
+def test_nothing_is_observed_while_planning(name, of, method, monkeypatch):
+    model = pp.GymnasiumModel(name)
+    seen, kind = [], type(of(model.env.unwrapped))
+    original = getattr(kind, method)
+    monkeypatch.setattr(kind, method, lambda *given: seen.append(1) or original(*given))
+    pp.plan(model, budget=10, seed=0)
+    assert not seen
+    watched = pp.GymnasiumModel(lambda: gymnasium.Wrapper(make_environment(name, {})))
+    seen.clear()
+    pp.plan(watched, budget=10, seed=0)
+    assert len(seen) >= 10  # a wrapper may look
 
 
 def test_the_pendulum_swings_up():
@@ -266,7 +290,7 @@ def test_the_commands(tmp_path, capsys):
     assert main([*command, "--json", str(table), "--save", str(film)]) == 0
     shown = capsys.readouterr()
     assert "Pendulum-v1, platypus: 10 steps" in shown.out
-    assert "step 1 of 10  action [" in shown.err
+    assert re.search(r"step 1 of 10  action -?[0-9.]+  reward", shown.err)
     assert film.stat().st_size > 1000
     data = json.loads(table.read_text())
     assert data["payloads"][data["steps"][0]["action"]] == pytest.approx([-2.0], abs=4.0)

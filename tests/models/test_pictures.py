@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import functools
+import subprocess
+import sys
 
 import gymnasium
 import numpy as np
@@ -14,8 +16,8 @@ import platypoos as pp
 from platypoos import video
 from platypoos.ledger.streams import make_generator
 from platypoos.models.gymnasium import making, registry
-from platypoos.models.gymnasium.families import MuJoCo
 from platypoos.models.gymnasium.making import make_environment
+from platypoos.models.gymnasium.physics import MuJoCo
 from platypoos.models.gymnasium.snapshots import Keeper
 
 FILMED = {
@@ -24,7 +26,7 @@ FILMED = {
     "MountainCar-v0": {},
     "FrozenLake-v1": {},
     "Taxi-v4": {},
-    "HalfCheetah-v5": {"camera_name": "track"},  # the films' camera
+    "HalfCheetah-v5": {},
     "Reacher-v5": {},
     "ALE/Breakout-v5": {"repeat_action_probability": 0.0},
     "MiniGrid-DoorKey-5x5-v0": {},
@@ -57,8 +59,23 @@ class Plain:
 
     def __init__(self, name, options):
         self.env = make_environment(name, {**options, "render_mode": "rgb_array"})
+        self.follows = name.startswith("HalfCheetah") and not options
         self.core = self.env.unwrapped
         self.env.reset(seed=0)
+        self.start = self.centre() if hasattr(self.core, "mujoco_renderer") else None
+        self.lookat = None
+
+    def centre(self):
+        """The centre of mass of everything that moves."""
+        mass = self.core.model.body_mass
+        return mass @ self.core.data.xipos / mass.sum()
+
+    def look_at_it(self):
+        """Gymnasium's own camera, as far from the body as it was in the first picture."""
+        camera = self.core.mujoco_renderer._get_viewer("rgb_array").cam
+        if self.lookat is None:
+            self.lookat = np.array(camera.lookat)
+        camera.lookat[:2] = (self.lookat + self.centre() - self.start)[:2]
 
     def step(self, model, action, rng):
         if model.method == "replay":
@@ -83,6 +100,8 @@ class Plain:
         kept = mujoco.MjData(core.model)
         mujoco.mj_copyData(kept, core.model, core.data)
         mujoco.mj_forward(core.model, core.data)  # MuJoCo draws its bodies a small step late
+        if self.follows:
+            self.look_at_it()
         frame = core.render()
         mujoco.mj_copyData(core.data, core.model, kept)
         return frame
@@ -116,8 +135,7 @@ def test_a_film_shows_what_a_plain_environment_shows(name, monkeypatch):
     needs_gl(name)
     monkeypatch.setattr(video, "Film", Reel)
     options = NAMED[name].options | FILMED[name] if name in NAMED else FILMED[name]
-    shown = {k: v for k, v in options.items() if k != "camera_name"}
-    model = pp.GymnasiumModel(name, **shown)
+    model = pp.GymnasiumModel(name, **options)
     episode = pp.control(
         model, pp.Random(discount=0.9), budget=100, steps=5, seed=0, render="x.gif"
     )
@@ -169,13 +187,67 @@ def test_drawing_changes_no_physics(name):
         assert np.array_equal(getattr(data, field), before[field], equal_nan=True), field
 
 
-def test_a_camera_of_ones_own_stays():
+def test_the_camera_is_gymnasiums_own_and_follows():
     needs_gl("HalfCheetah-v5")
-    follows = pp.GymnasiumModel("HalfCheetah-v5", actions=2)
-    stays = pp.GymnasiumModel("HalfCheetah-v5", actions=2, default_camera_config={"distance": 4.0})
-    plain = Plain("HalfCheetah-v5", {"default_camera_config": {"distance": 4.0}})
-    assert apart(stays.render(stays.initial_state), plain.draw()) == 0
-    assert apart(follows.render(follows.initial_state), plain.draw()) > 0.1
+    model = pp.GymnasiumModel("HalfCheetah-v5", seed=0)
+    start = model.initial_state
+    far = start.copy()
+    far[1] += 4.0  # in front of what moves; the first entry is the time
+    plain = Plain("HalfCheetah-v5", {})
+    plain.follows = False
+    expected = plain.draw()
+    seen = model.render(far), model.render(start)  # the far one first
+    assert apart(seen[1], expected) == 0
+    assert apart(seen[0], expected) < 0.02  # the floor's pattern repeats
+    own = pp.GymnasiumModel("HalfCheetah-v5", default_camera_config={"distance": 4.0})
+    assert apart(own.render(start), expected) == 0
+    assert apart(own.render(far), expected) > 0.03  # a camera of one's own stays
+
+
+def test_nothing_is_said_when_python_ends():
+    """The renderer is closed before the graphics library is."""
+    needs_gl("HalfCheetah-v5")
+    script = (
+        "import platypoos as pp; model = pp.GymnasiumModel('Reacher-v5'); "
+        "print(model.render(model.initial_state).shape)"
+    )
+    ended = subprocess.run([sys.executable, "-c", script], capture_output=True, check=True)
+    assert ended.stdout.split() == [b"(480,", b"480,", b"3)"]
+    assert b"Exception" not in ended.stderr
+
+
+POSES = (
+    "xpos", "xmat", "ximat", "geom_xpos", "geom_xmat", "site_xpos", "site_xmat", "cam_xpos",
+    "cam_xmat", "light_xpos", "light_xdir",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("name", ["HalfCheetah-v5", "Humanoid-v5", "Reacher-v5"])
+def test_limbs_are_together_in_an_environment_that_was_put_back(name):
+    """All that pictures are made of is what the environment's own step had left."""
+    env = gymnasium.make(name)
+    env.reset(seed=0)
+    env.action_space.seed(0)
+    data = env.unwrapped.data
+
+    def poses():
+        return {field: getattr(data, field).copy() for field in POSES}
+
+    def changed():
+        return [field for field, then in before.items() if (then != getattr(data, field)).any()]
+
+    for _ in range(3):
+        env.step(env.action_space.sample())
+    before = poses()
+    agent = pp.Agent(env, budget=20, seed=0)
+    assert changed() == []
+    agent.act()
+    assert changed() == []
+    here = agent.model.save()
+    env.step(env.action_space.sample())
+    assert changed()
+    agent.model.restore(here)
+    assert changed() == []
 
 
 @pytest.mark.filterwarnings("ignore")

@@ -54,6 +54,18 @@ def courses(
     ]
 
 
+def contents(names: Sequence[str]) -> str:
+    """What the numbers of an action are.
+
+    >>> contents(["torque"]), contents(["steering", "gas"])
+    ('an action is one number: torque', 'an action is [steering, gas]')
+    """
+    if len(names) == 1:
+        return f"an action is one number: {names[0]}"
+    more = ["…"] if len(names) > MOST_COORDINATES else []
+    return f"an action is [{', '.join([*names[:MOST_COORDINATES], *more])}]"
+
+
 def coordinates(actions: Sequence[Any]) -> NDArray[np.float64]:
     """The coordinates of actions, a row for each action."""
     return np.array([np.ravel(action) for action in actions], np.float64)

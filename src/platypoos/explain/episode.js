@@ -111,7 +111,9 @@
     table.textContent = "";
     if (!s.ahead) return;
     const head = make("tr", table);
-    for (const text of ["step", "recommended", "reward", "leads to", "runner-up", "reward", "leads to"].slice(0, s.ahead[1] ? 7 : 4)) make("th", head, text, text === "leads to" ? "leads" : "");
+    const leads = s.ahead.some(l => l.some(step => step[2])) ? ["leads to"] : [];
+    const rival = s.ahead[1] ? ["runner-up", "reward", ...leads] : [];
+    for (const text of ["step", "recommended", "reward", ...leads, ...rival]) make("th", head, text, text === "leads to" ? "leads" : "");
     for (let i = 0; i < Math.max(...s.ahead.map(l => l.length)); i++) {
       const row = make("tr", table);
       make("td", row, `+${i + 1}`);
@@ -119,7 +121,7 @@
         const step = one[i];
         make("td", row, step ? name(step[0], s) : "");
         make("td", row, step ? short(step[1]) : "");
-        make("code", make("td", row, undefined, "leads"), step ? step[2] : "");
+        if (leads.length) make("code", make("td", row, undefined, "leads"), step ? step[2] : "");
       }
     }
   }

@@ -6,6 +6,7 @@ import math
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from platypoos.explain.arrays import contents
 from platypoos.explain.origin import code_for, seed_code
 from platypoos.explain.page import (
     checked_target,
@@ -52,7 +53,7 @@ def episode_page(episode: Episode, command: str | None = None) -> str:
         f"discount {episode.discount:g}",
     ]
     if episode.coordinate_names:
-        facts.append(f"an action is [{', '.join(episode.coordinate_names)}]")
+        facts.append(contents(episode.coordinate_names))
     data = episode_data(episode, model)
     end = "The episode ended by itself."
     if not episode.terminated:

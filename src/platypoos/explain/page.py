@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from platypoos.checks import same
 from platypoos.errors import InvalidArgument
-from platypoos.explain.arrays import MOST_COORDINATES
+from platypoos.explain.arrays import MOST_COORDINATES, contents
 from platypoos.explain.explanation import Explanation, describe_state
 from platypoos.explain.pictures import Painter, landmarks_of, places_of
 from platypoos.explain.sequences import Line, Step
@@ -60,9 +60,7 @@ def plan_page(why: Explanation, model: Any = None) -> str:
     facts = [why.model, why.planner, f"{why.calls:,} calls of the model"]
     facts += [f"discount {why.discount:g}", f"depth {why.depth}"]
     if why.coordinates:
-        names = [name for name, _, _ in why.coordinates[:MOST_COORDINATES]]
-        names += ["…"] if len(why.coordinates) > MOST_COORDINATES else []
-        facts.append(f"an action is [{', '.join(names)}]")
+        facts.append(contents([name for name, _, _ in why.coordinates]))
     chip = meaning = ""
     if why.verdict:
         word = why.verdict[0].upper() + why.verdict[1:]

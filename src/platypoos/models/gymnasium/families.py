@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import copy
-import hashlib
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -19,6 +19,16 @@ from platypoos.models.gymnasium.snapshots import (
     duplicate,
     put_attributes,
 )
+
+
+@contextmanager
+def unseen(thing: Any, method: str) -> Iterator[None]:
+    """Let a method that makes observations return None: planners do not look."""
+    vars(thing)[method] = lambda *_: None
+    try:
+        yield
+    finally:
+        del vars(thing)[method]
 
 
 class ClassicControl(Keeper):
@@ -92,184 +102,6 @@ class ToyText(Keeper):
         table = self.table()
         rows = [row for by_action in (table or {}).values() for row in by_action.values()]
         return bool(rows) and all(len(row) == 1 for row in rows)
-
-
-class MuJoCo(Keeper):
-    """The full physics state, and what environments read of the last step (positions, forces)."""
-
-    family = "MuJoCo"
-    _DERIVED = (
-        "xpos", "xquat", "xipos", "site_xpos", "geom_xpos", "subtree_com", "cinert", "cvel",
-        "cfrc_ext", "qfrc_actuator", "qfrc_constraint", "sensordata", "actuator_force",
-    )  # fmt: skip
-
-    def __init__(self, env: Any) -> None:
-        super().__init__(env)
-        import mujoco
-
-        self._mujoco, self._kind = mujoco, mujoco.mjtState.mjSTATE_INTEGRATION
-        self._size = mujoco.mj_stateSize(self.core.model, self._kind)
-        views = [getattr(self.core.data, name, None) for name in self._DERIVED]
-        self._views = [view.reshape(-1) for view in views if view is not None and view.size]
-        # Environments of others may keep more than physics.
-        self._own = not type(self.core).__module__.startswith("gymnasium.envs.mujoco.")
-        self._ignored = NOT_STATE | {"model", "data", "mujoco_renderer", "init_qpos", "init_qvel"}
-        self._spare: Any = None
-
-    def save_core(self) -> Any:
-        core = self.core
-        physics = np.empty(self._size)
-        self._mujoco.mj_getState(core.model, core.data, physics, self._kind)
-        saved = np.concatenate([physics, *self._views])
-        if self._own:
-            return saved, {k: duplicate(v) for k, v in attributes_of(core, self._ignored).items()}
-        return saved
-
-    def core_features(self, core: Any) -> Any:
-        return (core[0] if self._own else core)[: self._size]
-
-    def restore_core(self, snapshot: Any) -> None:
-        core = self.core
-        if self._own:
-            snapshot, attributes = snapshot
-            put_attributes(core, duplicate(attributes), self._ignored)
-        self._mujoco.mj_setState(core.model, core.data, snapshot[: self._size], self._kind)
-        start = self._size
-        for view in self._views:
-            view[:] = snapshot[start : start + view.size]
-            start += view.size
-
-    def follow(self) -> None:
-        kind = self._mujoco.mjtObj.mjOBJ_CAMERA
-        camera = self._mujoco.mj_name2id(self.core.model, kind, "track")
-        if camera >= 0:
-            self.core.mujoco_renderer.camera_id = camera
-
-    def render(self) -> Any:
-        # Orientations, cameras and lights are not restored. A forward pass computes them; it also
-        # writes what steps start from, so all data are put back as they were.
-        model, data, mujoco = self.core.model, self.core.data, self._mujoco
-        if self._spare is None:
-            self._spare = mujoco.MjData(model)
-        mujoco.mj_copyData(self._spare, model, data)
-        try:
-            mujoco.mj_forward(model, data)
-            return super().render()
-        finally:
-            mujoco.mj_copyData(data, model, self._spare)
-
-
-class DmControl(Keeper):
-    """A task of dm_control: the physics, and what the task and the episode have of their own.
-
-    Steps are taken without observations and without the time limit. dm_control leaves the first
-    half of MuJoCo's next step done (``mj_step1``), so that is done after a restore too. What a
-    reset writes into the model (targets, terrain) is saved once for each episode.
-    """
-
-    family = "dm_control"
-    _NOT_OF_TASK = frozenset({"_random"})
-
-    def __init__(self, env: Any) -> None:
-        super().__init__(env)
-        import mujoco
-
-        self._mujoco, self._kind = mujoco, mujoco.mjtState.mjSTATE_INTEGRATION
-        self.inner = self.core._env  # noqa: SLF001
-        self.physics, self.task = self.inner.physics, self.inner.task
-        self._model, self._data = self.physics.model.ptr, self.physics.data.ptr
-        self._size = mujoco.mj_stateSize(self._model, self._kind)
-        self._arrays = _arrays_of(self._model)
-        # Without it (in Shimmy's environments) all that a model has is saved for each episode.
-        pristine = getattr(self.core, "pristine", None)
-        self._pristine = {} if pristine is None else _arrays_of(pristine)
-        self._episode = self._current_episode()
-        self.save_core()  # tells whether all attributes are known
-
-    def start_over(self, seed: int) -> Any:
-        told = super().start_over(seed)
-        self._episode = self._current_episode()
-        return told
-
-    def _current_episode(self) -> tuple[str, dict[str, Any]]:
-        """What is not as in the pristine model, with a mark that tells it from others."""
-        mark, changed = hashlib.sha256(), {}
-        for name, entry in self._arrays.items():
-            as_bytes = entry.tobytes()
-            if name not in self._pristine or as_bytes != self._pristine[name].tobytes():
-                changed[name] = entry.copy()
-                mark.update(name.encode() + as_bytes)
-        return mark.hexdigest(), changed
-
-    def step(self, action: Any, rng: np.random.Generator) -> Outcome:
-        inner, task, physics = self.inner, self.task, self.physics
-        if self.wrappers or self.notes is not None:
-            return self._whole_step(action)
-        del rng  # no task of the suite draws in a step
-        task.before_step(action, physics)
-        physics.step(inner._n_sub_steps)  # noqa: SLF001
-        task.after_step(physics)
-        inner._step_count += 1  # noqa: SLF001
-        return None, task.get_reward(physics), task.get_termination(physics) == 0.0
-
-    def _whole_step(self, action: Any) -> Outcome:
-        """A step with observations, for wrappers that look at them."""
-        inner = self.inner
-        limit, inner._step_limit = inner._step_limit, float("inf")  # noqa: SLF001
-        try:
-            observation, reward, terminated, _, info = self.env.step(action)
-        finally:
-            inner._step_limit = limit  # noqa: SLF001
-        if self.notes is not None:
-            self.notes.read(self.env, observation, info, ended=bool(terminated))
-        return observation, reward, terminated
-
-    def give_back(self) -> None:
-        """Nothing: it draws from no generator of a planner."""
-
-    def observe(self, observation: Any) -> Any:
-        if observation is not None:
-            return observation
-        return {k: np.array(v) for k, v in self.task.get_observation(self.physics).items()}
-
-    def save_core(self) -> Any:
-        physics = np.empty(self._size)
-        self._mujoco.mj_getState(self._model, self._data, physics, self._kind)
-        own = {
-            name: duplicate(value)
-            for name, value in vars(self.task).items()
-            if name not in self._NOT_OF_TASK
-        }
-        inner = self.inner
-        count = inner._step_count, inner._reset_next_step  # noqa: SLF001
-        return physics, own, count, self._episode
-
-    def restore_core(self, snapshot: Any) -> None:
-        physics, own, count, episode = snapshot
-        if episode[0] != self._episode[0]:
-            self._put_episode(episode)
-        vars(self.task).update(duplicate(own))
-        inner = self.inner
-        inner._step_count, inner._reset_next_step = count  # noqa: SLF001
-        self._mujoco.mj_setState(self._model, self._data, physics, self._kind)
-        self._mujoco.mj_step1(self._model, self._data)
-
-    def _put_episode(self, episode: tuple[str, dict[str, Any]]) -> None:
-        """Write what a reset had written into the model."""
-        for name in self._episode[1].keys() & self._pristine.keys():
-            self._arrays[name][...] = self._pristine[name]
-        for name, entry in episode[1].items():
-            self._arrays[name][...] = entry
-        self._episode = episode
-
-    def core_features(self, core: Any) -> Any:
-        return core[0]
-
-
-def _arrays_of(model: Any) -> dict[str, Any]:
-    """The arrays of a MuJoCo model."""
-    found = {name: getattr(model, name) for name in dir(model) if not name.startswith("_")}
-    return {name: entry for name, entry in found.items() if isinstance(entry, np.ndarray)}
 
 
 class Atari(Keeper):
@@ -370,8 +202,23 @@ class Box2D(ReplayKeeper):
         return super().start_over(seed)
 
 
-def _unseen() -> None:
-    """In place of an observation."""
+class CarRacing(Box2D):
+    """The same without pictures: each step draws one, which takes nearly all of its time."""
+
+    def start_over(self, seed: int) -> Any:
+        if self.is_watched:
+            return super().start_over(seed)
+        with unseen(self.core, "_render"):
+            return super().start_over(seed)
+
+    def step(self, action: Any, rng: np.random.Generator) -> Outcome:
+        if self.is_watched:
+            return super().step(action, rng)
+        with unseen(self.core, "_render"):
+            return super().step(action, rng)
+
+    def observe(self, observation: Any) -> Any:
+        return self.core._render("state_pixels") if observation is None else observation  # noqa: SLF001
 
 
 class MiniGrid(Keeper):
@@ -390,12 +237,8 @@ class MiniGrid(Keeper):
     def step(self, action: Any, rng: np.random.Generator) -> Outcome:
         if self.wrappers:
             return super().step(action, rng)
-        # What the agent sees takes most of a step, and planners do not look.
-        vars(self.core)["gen_obs"] = _unseen
-        try:
+        with unseen(self.core, "gen_obs"):  # it takes most of a step
             return super().step(action, rng)
-        finally:
-            del vars(self.core)["gen_obs"]
 
     def observe(self, observation: Any) -> Any:
         return self.core.gen_obs() if observation is None else observation
@@ -465,7 +308,14 @@ class Highway(Keeper):
 
     def step(self, action: Any, rng: np.random.Generator) -> Outcome:
         self.core.road.np_random = rng
-        return super().step(action, rng)
+        seen = self.core.observation_type
+        if self.is_watched or type(seen).__name__ == "MultiAgentObservation":  # info looks at it
+            return super().step(action, rng)
+        with unseen(seen, "observe"):
+            return super().step(action, rng)
+
+    def observe(self, observation: Any) -> Any:
+        return self.core.observation_type.observe() if observation is None else observation
 
     def give_back(self) -> None:
         super().give_back()

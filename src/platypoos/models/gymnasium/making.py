@@ -18,7 +18,7 @@ _PROVIDERS: tuple[tuple[tuple[str, ...], str, str], ...] = (
     (("ALE/",), "ale_py", "atari"),
     (("MiniGrid-", "BabyAI-"), "minigrid", "minigrid"),
     (_HIGHWAY, "highway_env", "highway"),
-    (("dm_control/",), "dm_control", "dm_control"),
+    (("dm_control/",), "dm_control", "dm-control"),
 )
 """Ids start with; are made known by this package; which this extra installs."""
 _OWN_EXTRAS = {"mujoco": "mujoco", "box2d": "box2d", "classic_control": "gym", "toy_text": "gym"}

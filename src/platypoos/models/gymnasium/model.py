@@ -293,6 +293,7 @@ class GymnasiumModel:
                 if not isinstance(keeper, ToyText) or keeper.wrappers:
                     self.access = Access.RESET
             keeper.restore(self.initial_state)
+            keeper.give_back()
 
     def _set_up_table(self) -> None:
         """Toy text: transitions by a table, which also lists what may happen."""

@@ -10,13 +10,13 @@ from platypoos.errors import InvalidArgument
 from platypoos.models.gymnasium.families import (
     Atari,
     Box2D,
+    CarRacing,
     ClassicControl,
-    DmControl,
     Highway,
     MiniGrid,
-    MuJoCo,
     ToyText,
 )
+from platypoos.models.gymnasium.physics import DmControl, MuJoCo
 from platypoos.models.gymnasium.snapshots import (
     DeepCopyKeeper,
     FunctionKeeper,
@@ -55,6 +55,14 @@ def _is_dm_control(core: Any) -> bool:
     return (inner.__module__, inner.__name__) == ("dm_control.rl.control", "Environment")
 
 
+def replay_keeper(env: Any) -> Keeper:
+    """The keeper that replays an environment."""
+    core = env.unwrapped
+    if not _is_box2d(core):
+        return ReplayKeeper(env)
+    return (CarRacing if type(core).__name__ == "CarRacing" else Box2D)(env)
+
+
 _FAMILIES: list[Family] = [
     Family("classic control", _from("gymnasium.envs.classic_control."), ClassicControl),
     Family("toy text", _from("gymnasium.envs.toy_text."), ToyText),
@@ -63,14 +71,8 @@ _FAMILIES: list[Family] = [
     Family("Atari", is_atari, Atari),
     Family("MiniGrid", _from("minigrid."), MiniGrid),
     Family("highway-env", _from("highway_env."), Highway),
-    Family("Box2D", _is_box2d, Box2D),
+    Family("Box2D", _is_box2d, replay_keeper),
 ]
-
-
-def replay_keeper(env: Any) -> Keeper:
-    """The keeper that replays an environment."""
-    return (Box2D if _is_box2d(env.unwrapped) else ReplayKeeper)(env)
-
 
 METHODS: dict[str, Callable[[Any], Keeper]] = {"deepcopy": DeepCopyKeeper, "replay": replay_keeper}
 

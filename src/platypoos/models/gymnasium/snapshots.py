@@ -130,6 +130,11 @@ class Keeper:
         return observation, reward, terminated
 
     @property
+    def is_watched(self) -> bool:
+        """Whether wrappers or notes look at observations."""
+        return bool(self.wrappers) or self.notes is not None
+
+    @property
     def legal(self) -> tuple[int, ...] | None:
         """The numbers of the actions that are legal now; None if that is not known."""
         return None if self.notes is None else self.notes.legal
@@ -212,7 +217,7 @@ class Keeper:
         return self.env.render()
 
     def follow(self) -> None:
-        """Render with a camera that follows what moves, if there is one to choose."""
+        """Render with a camera that moves with what walks; called after a reset."""
 
     def direct(self, given: Callable[[Any], Any]) -> Callable[..., Any] | None:
         """Restore, step and save in one function, if that is faster; only without wrappers.
@@ -268,6 +273,16 @@ class DeepCopyKeeper(Keeper):
         self.core = self.env.unwrapped
 
 
+class Since(tuple[int, tuple[tuple[Any, int], ...]]):
+    """The seed of a reset, and the steps since: actions, with the seeds of their randomness."""
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        count = len(self[1])
+        return f"{count} step{'' if count == 1 else 's'} after the reset"
+
+
 class ReplayKeeper(Keeper):
     """The state is what was done since the reset; to restore it, it is done again."""
 
@@ -291,7 +306,7 @@ class ReplayKeeper(Keeper):
         return super().step(action, np.random.default_rng(own))
 
     def snapshot(self) -> Any:
-        return self.seed, self.history
+        return Since((self.seed, self.history))
 
     def put(self, snapshot: Any) -> None:
         notes, self.notes = self.notes, None  # nothing needs to be read on the way

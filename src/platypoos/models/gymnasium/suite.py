@@ -79,7 +79,7 @@ class SuiteEnv(gymnasium.Env):  # type: ignore[misc]
         except Exception as error:
             raise InvalidArgument(
                 f"dm_control {version('dm_control')} cannot load it with MuJoCo "
-                f"{version('mujoco')}: {error}. Versions that go together: {install('dm_control')}"
+                f"{version('mujoco')}: {error}. Versions that go together: {install('dm-control')}"
             ) from error
         self.pristine = copy.copy(self._env.physics.model.ptr)
         """The model before any reset, which may write targets or terrain into it."""
