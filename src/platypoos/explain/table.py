@@ -114,6 +114,8 @@ def footer(plan: Plan) -> str:
         text += f", horizon {plan.horizon}"
     if plan.is_open_loop:
         text += "; open loop: one sequence for all that chance may do"
+    if plan.note:
+        text += f"; {plan.note}"
     if plan.enough is not None:
         text += f"; more calls {'are unlikely to' if plan.enough else 'may'} change the decision"
     if plan.reached is not None:
