@@ -11,6 +11,8 @@ from platypoos.plan import Plan
 from platypoos.planners.closed_loop.tree import ChanceTree, Edge, Node
 from platypoos.search.base import Planner, Task
 
+Future = dict[Edge, tuple[Node | None, float]]
+"""Where actions lead in a future, and their rewards."""
 FUTURES = 8
 """How many, if nobody says so."""
 
@@ -81,21 +83,30 @@ class Hindsight(Planner):
 
     def _solve(self, tree: ChanceTree, calls: int) -> None:
         """Solve one future exactly, for as many steps as the calls allow."""
-        future: dict[Edge, tuple[Node | None, float]] = {}
-        layers: list[list[Node]] = []
-        layer = [tree.root]
-        while layer:
-            edges = [edge for node in layer for edge in tree.open(node)]
+        future: Future = {}
+        layers = [[tree.root]]
+        try:
+            self._look_ahead(tree, calls, future, layers)
+        finally:  # also what is known of it when somebody interrupts
+            self._note_values(tree, future, layers)
+
+    @staticmethod
+    def _look_ahead(tree: ChanceTree, calls: int, future: Future, layers: list[list[Node]]) -> None:
+        """Draw what all actions of a layer of nodes lead to: the next layer."""
+        while layers[-1]:
+            edges = [edge for node in layers[-1] for edge in tree.open(node)]
             if len(edges) > calls:
-                break
+                return
             calls -= len(edges)
             future.update(zip(edges, (found[0] for found in tree.sample(edges, 1)), strict=True))
-            layers.append(layer)
             reached = dict.fromkeys(future[edge][0] for edge in edges)
-            layer = [node for node in reached if node is not None]
-        values: dict[Node | None, float] = {node: tree.worth(node) for node in layer}
+            layers.append([node for node in reached if node is not None])
+
+    def _note_values(self, tree: ChanceTree, future: Future, layers: list[list[Node]]) -> None:
+        """Add the values of the best sequences of a future to the means."""
+        values: dict[Node | None, float] = {node: tree.worth(node) for node in layers[-1]}
         values[None] = 0.0
-        for layer in reversed(layers):
+        for layer in reversed(layers[:-1]):
             for node in layer:
                 returns = []
                 for edge in node.edges:

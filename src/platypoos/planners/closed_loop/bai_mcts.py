@@ -6,6 +6,7 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from platypoos.discounting import span
 from platypoos.plan import Plan
 from platypoos.planners.closed_loop.tree import ChanceTree, Edge, Node
 from platypoos.search.base import Task
@@ -31,6 +32,11 @@ class Search:
     depth: int
     branches: int = 1
     """The most outcomes that were seen of an action."""
+
+    def __post_init__(self) -> None:
+        gamma, depth = self.planner.discount, self.depth
+        self.spans = [span(gamma, depth - t) for t in range(depth)] + [0.0]
+        """What a reward of 1 at each step to the leaves is worth, from each depth on."""
 
     def spend(self) -> None:
         """Walk from the leader or the challenger, until they are told apart or calls run out."""
@@ -85,8 +91,7 @@ class Search:
         least, most = self.planner.reward_min, self.planner.reward_max
         if self.tree.has_ends:
             least, most = min(least, 0.0), max(most, 0.0)
-        steps = self.tree.span_from(depth, self.planner.discount, self.depth)
-        return least * steps, most * steps
+        return least * self.spans[depth], most * self.spans[depth]
 
     def low_of(self, node: Node) -> float:
         """The lower end of a decision node: the largest of its edges'."""

@@ -279,10 +279,10 @@ class ChanceTree:
                     edge.visits = 1
                     edge.value = edge.mean + discount * edge.average(value_of)
 
-    def span_from(self, depth: int, discount: float, end: int | None = None) -> float:
-        """What a reward of 1 is worth at each step from a depth to ``end``, or to the horizon."""
-        last = self.task.horizon if end is None else end
-        return span(discount, None if last is None else last - depth)
+    def span_from(self, depth: int, discount: float) -> float:
+        """What a reward of 1 is worth at each step from a depth to the horizon."""
+        horizon = self.task.horizon
+        return span(discount, None if horizon is None else horizon - depth)
 
     def build(self, planner: Planner, chosen: Edge | None = None, **more: Any) -> Plan | None:
         """The plan that recommends an edge of the root; None if no edge has a value yet.
