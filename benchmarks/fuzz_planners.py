@@ -40,6 +40,12 @@ def make_planner(draw: random.Random, name: str, discount: float) -> Any:
         settings["budget_use"] = draw.choice(("full", "paper"))
     if name == "platypus":
         settings["stop_when_sure"] = draw.random() < 0.2
+    if name == "sparse-sampling":
+        settings |= {"width": draw.choice((None, 1, 3)), "depth": draw.choice((None, length))}
+    if name == "hindsight":
+        settings["futures"] = draw.choice((None, 1, 5))
+    if name == "op-mdp":
+        settings["samples"] = draw.choice((1, 8))
     if name == "gumbel-mcts":
         settings |= {"max_considered": length, "gumbel_scale": draw.choice((0.0, 1.0))}
     return kind(discount, **settings)

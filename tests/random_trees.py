@@ -37,6 +37,8 @@ CONTENDERS = {
     "bai-mcts-lucb": partial(pp.BAIMCTS, reward_max=1.0, depth=20, rule="lucb"),
     "trailblazer": partial(pp.TrailBlazer, reward_max=1.0, epsilon=0.5),
     "stop": partial(pp.StOP, reward_max=1.0, epsilon=0.5),
+    "sparse-sampling": pp.SparseSampling,
+    "hindsight": pp.Hindsight,
     "sequence-search": pp.SequenceSearch,
     "cem": pp.CEM,
     "random-shooting": pp.RandomShooting,

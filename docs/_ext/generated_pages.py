@@ -32,10 +32,12 @@ def arena_scores(results: Path) -> dict[str, tuple[float, int, int]]:
 def page(name: str, kind: type[Planner], scores: dict[str, tuple[float, int, int]]) -> str:
     """The page of one planner."""
     horizon = "it takes a horizon" if kind.finite else "it takes no horizon"
+    chance = "it reacts to chance" if kind.reacts else "open loop only, by RESET"
     uses = ["legal", *kind.uses] if kind.lists else kind.uses
     rows = [
         ("It must know", kind.needs),
         ("Access", ", ".join(access.name for access in kind.access)),
+        ("[Random dynamics](../../concepts/access.md#random-dynamics)", chance),
         ("What it uses of a model", f"{', '.join(uses)}; {horizon}"),
         ("On the command line", f"`platypoos plan --planner {name}`"),
     ]

@@ -56,6 +56,7 @@ __all__ = [
     "FunctionModel",
     "GumbelMCTS",
     "GymnasiumModel",
+    "Hindsight",
     "InvalidArgument",
     "Model",
     "ModelError",
@@ -82,6 +83,7 @@ __all__ = [
     "SequentialHalving",
     "ShapedReward",
     "SimulatorReport",
+    "SparseSampling",
     "StOP",
     "StoSOO",
     "StroquOOL",
@@ -129,6 +131,7 @@ if TYPE_CHECKING:
         SOO,
         UCT,
         GumbelMCTS,
+        Hindsight,
         OneStep,
         Planner,
         PlaTyPOOS,
@@ -141,6 +144,7 @@ if TYPE_CHECKING:
         SequenceSearch,
         SequentialHalving,
         SequOOL,
+        SparseSampling,
         StOP,
         StoSOO,
         StroquOOL,
@@ -164,10 +168,10 @@ else:  # with the first use of a name: much of it needs Numba, which takes its t
             "platypoos.models.gymnasium.registry": "register_family",
             "platypoos.models.gymnasium.report": "SimulatorReport",
             "platypoos.planners": (
-                "BAIMCTS BRUE CEM HOO IW KLOLOP MPPI OLOP OPD OPMDP SOO UCT GumbelMCTS OneStep "
-                "Planner PlaTyPOOS Platypus PolynomialUCT PredictiveSampling Random RandomShooting "
-                "RolloutIW SequenceSearch SequentialHalving SequOOL StOP StoSOO StroquOOL "
-                "TrailBlazer Uniform"
+                "BAIMCTS BRUE CEM HOO IW KLOLOP MPPI OLOP OPD OPMDP SOO UCT GumbelMCTS Hindsight "
+                "OneStep Planner PlaTyPOOS Platypus PolynomialUCT PredictiveSampling Random "
+                "RandomShooting RolloutIW SequenceSearch SequentialHalving SequOOL SparseSampling "
+                "StOP StoSOO StroquOOL TrailBlazer Uniform"
             ),
             "platypoos.problems": "simple_regret",
         },

@@ -140,6 +140,8 @@ class Plan:
     """What the model said that the states of the nodes are worth, if it did."""
     reached: bool | None = None
     """Whether the accuracy that was asked for was reached within the budget; None if none was."""
+    note: str = ""
+    """What else must be known of the plan, in a few words; mostly nothing."""
     states: dict[int, Any] = field(default_factory=dict, repr=False)
     """The states of nodes of ``tree``: of the recommended sequence, and with the default planner of
     the best one for each first action. None by RESET."""
@@ -175,7 +177,7 @@ class Plan:
         False if the model is not there any more.
         """
         origin = self.origin
-        if origin is None or origin.access != "reset":
+        if self.outcomes or origin is None or origin.access != "reset":
             return False
         return getattr(origin.model, "dynamics", None) == "random"
 

@@ -86,6 +86,9 @@ def test_the_planners_are_listed(capsys):
     assert main(["planners", "--json"]) == 0
     rows = json.loads(capsys.readouterr().out)
     assert len(rows) == len(pp.planners.available())
+    reacting = {name for name, kind in pp.planners.available().items() if kind.reacts}
+    assert {row["planner"] for row in rows if row["reacts"]} == reacting
+    assert out.count("reacts to chance\n") == len(reacting) == 10
     olop = next(row for row in rows if row["planner"] == "olop")
     assert olop["parameters"] == {"reward_max": "required", "reward_min": 0.0, "noise": None}
     assert olop["access"] == ["restore", "reset"]

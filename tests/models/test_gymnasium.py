@@ -180,10 +180,11 @@ def test_random_toy_text_is_planned_in_closed_loop_and_not_foreseen(name, option
 
 def test_other_planners_of_slippery_ice_ask_for_open_loop():
     lake = pp.GymnasiumModel("FrozenLake-v1")
-    for planner in (pp.UCT(0.9, horizon=10, scale="auto"), pp.PlaTyPOOS(0.9)):
+    for planner in (pp.SequentialHalving(0.9, horizon=10), pp.PlaTyPOOS(0.9)):
         with pytest.raises(pp.InvalidArgument, match=r'cannot react to chance.*access="reset"'):
             pp.plan(lake, planner=planner, budget=100, seed=0)
         assert pp.plan(lake, planner=planner, budget=100, seed=0, access="reset").calls <= 100
+    assert pp.plan(lake, planner=pp.UCT(0.9, horizon=10), budget=100, seed=0).outcomes
     in_open_loop = pp.plan(lake, budget=100, seed=0, access="reset")
     assert not in_open_loop.outcomes
     assert pp.plan(lake, planner=pp.Random(0.9), budget=10, seed=0).calls == 0
@@ -198,7 +199,9 @@ def test_wrapped_toy_text_stays_open_loop_if_it_is_random():
     assert model.key(model.initial_state) is None
 
 
-@pytest.mark.parametrize(("other", "access"), [("random", "restore"), ("platypoos", "reset")])
+@pytest.mark.parametrize(
+    ("other", "access"), [("random", "restore"), ("hindsight", "restore"), ("platypoos", "reset")]
+)
 def test_planners_are_compared_in_closed_loop_if_all_can_react(other, access):
     from platypoos.experiments.own import own_block
 

@@ -100,6 +100,8 @@ CONSISTENT = {
     "bai-mcts-lucb": (pp.BAIMCTS(0.4, reward_max=1.0, depth=6, rule="lucb"), 1_000_000),
     "trailblazer": (pp.TrailBlazer(0.1, reward_max=1.0, epsilon=0.1), 1_000_000),
     "gumbel-mcts": (pp.GumbelMCTS(0.4), 1_000),
+    "sparse-sampling": (pp.SparseSampling(0.4), 1_000),
+    "hindsight": (pp.Hindsight(0.4), 100),
     "sequence-search": (pp.SequenceSearch(0.4), 20_000),
     "cem": (pp.CEM(0.4), 20_000),
     "random-shooting": (pp.RandomShooting(0.4), 20_000),

@@ -256,15 +256,14 @@ def test_op_mdp_is_opd_where_dynamics_are_deterministic():
         gamma = float(rng.choice([0.6, 0.9]))
         budget = int(rng.integers(num_actions, 120))  # not so deep that values tie by rounding
         ends = float(rng.choice([0.0, 0.1]))
+        trees = [kind(seed, num_actions, 0.0, ends) for kind in (RandomTree, Listed, RandomTree)]
         plans = [
-            kind(gamma, reward_max=1.0).plan(
-                model(seed, num_actions, 0.0, ends), budget=budget, seed=seed
-            )
-            for kind, model in [(pp.OPD, RandomTree), (pp.OPMDP, Listed), (pp.OPMDP, RandomTree)]
+            kind(gamma, reward_max=1.0).plan(tree, budget=budget, seed=seed)
+            for kind, tree in zip((pp.OPD, pp.OPMDP, pp.OPMDP), trees, strict=True)
         ]
-        # Nodes are numbered as they are made: the same ones in the same order.
-        nodes = [[p.tree.actions(i) for i in range(p.tree.num_nodes)] for p in plans]
-        assert nodes[0] == nodes[1] == nodes[2]
+        # The same leaves are expanded, in the same order.
+        orders = [list(dict.fromkeys(node[:-1] for node in tree.visits)) for tree in trees]
+        assert orders[0] == orders[1] == orders[2]
         assert len({plan.calls for plan in plans}) == 1
         assert len({plan.action for plan in plans}) == 1
         assert plans[1].value == pytest.approx(plans[0].value)

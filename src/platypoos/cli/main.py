@@ -179,6 +179,7 @@ def _planners(args: argparse.Namespace) -> None:
                 for key, field in parameters(kind).items()
             },
             "access": [access.value for access in kind.access],
+            "reacts": kind.reacts,
             "reference": kind.citation,
             "summary": (kind.__doc__ or "").split("\n", 1)[0],
         }
@@ -189,7 +190,8 @@ def _planners(args: argparse.Namespace) -> None:
         return
     for row in table:
         print(f"{row['planner']}: {row['summary']}")
-        print(f"    needs: {row['needs']}; access: {', '.join(row['access'])}")
+        chance = "; reacts to chance" if row["reacts"] else ""
+        print(f"    needs: {row['needs']}; access: {', '.join(row['access'])}{chance}")
         horizon = "takes a horizon" if row["horizon"] else "takes no horizon"
         print(f"    uses of a model: {', '.join(row['uses'])}; {horizon}")
         settings = [

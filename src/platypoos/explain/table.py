@@ -112,6 +112,8 @@ def footer(plan: Plan) -> str:
         text += f", horizon {plan.horizon}"
     if plan.is_open_loop:
         text += "; open loop: one sequence for all that chance may do"
+    if plan.note:
+        text += f"; {plan.note}"
     sure = how_sure(plan)
     text += f"; {sure}" if sure else ""
     if plan.reached is not None:

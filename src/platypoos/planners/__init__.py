@@ -25,6 +25,7 @@ __all__ = [
     "UCT",
     "CompiledPlatypus",
     "GumbelMCTS",
+    "Hindsight",
     "OneStep",
     "PlaTyPOOS",
     "Planner",
@@ -37,6 +38,7 @@ __all__ = [
     "SequOOL",
     "SequenceSearch",
     "SequentialHalving",
+    "SparseSampling",
     "StOP",
     "StoSOO",
     "StroquOOL",
@@ -51,6 +53,7 @@ if TYPE_CHECKING:
     from platypoos.planners.brue import BRUE
     from platypoos.planners.cem import CEM
     from platypoos.planners.gumbel_mcts import GumbelMCTS
+    from platypoos.planners.hindsight import Hindsight
     from platypoos.planners.hoo import HOO
     from platypoos.planners.iw import IW
     from platypoos.planners.kl_olop import KLOLOP
@@ -70,6 +73,7 @@ if TYPE_CHECKING:
     from platypoos.planners.sequential_halving import SequentialHalving
     from platypoos.planners.sequool import SequOOL
     from platypoos.planners.soo import SOO
+    from platypoos.planners.sparse_sampling import SparseSampling
     from platypoos.planners.stop import StOP
     from platypoos.planners.stosoo import StoSOO
     from platypoos.planners.stroquool import StroquOOL
@@ -98,6 +102,8 @@ _HOMES = {
     "platypoos.planners.bai_mcts": "BAIMCTS",
     "platypoos.planners.trailblazer": "TrailBlazer",
     "platypoos.planners.stop": "StOP",
+    "platypoos.planners.sparse_sampling": "SparseSampling",
+    "platypoos.planners.hindsight": "Hindsight",
     "platypoos.planners.sequence_search": "SequenceSearch",
     "platypoos.planners.cem": "CEM",
     "platypoos.planners.random_shooting": "RandomShooting",

@@ -18,6 +18,7 @@ from platypoos.ledger.requests import calls_made, play
 from platypoos.ledger.tickets import ticket
 from platypoos.ledger.tree import ROOT, TERMINAL, Tree
 from platypoos.plan import Plan
+from platypoos.planners.closed_loop.bai_mcts import plan_by_bai
 from platypoos.search.base import RangePlanner, Task
 from platypoos.search.growth import (
     NOBODY,
@@ -48,6 +49,14 @@ class BAIMCTS(RangePlanner):
     Symbols: the interval of a leaf that was drawn N times is μ̂ ± Z·√(β(N)/(2N)), Z being the
     width of the returns' range, and
     β(N) = ln(|leaves|/δ) + 3 ln ln(|leaves|/δ) + (3/2) ln(ln N + 1).
+
+    Where dynamics are random and states can be stored, it reacts to chance. A node is a state after
+    so many steps, and the interval of an action has Hoeffding's radius Z·√(β(N)/(2N)) around what
+    is known of the N outcomes that were seen, Z being the range of the returns from there. This is
+    as in A. Jonsson et al. Planning in Markov decision processes with gap-dependent sample
+    complexity. NeurIPS 2020. (There, intervals follow from relative entropies.) The
+    number of leaves is taken to be (BK)^D, B being the most outcomes of an action so far; so the
+    confidence is approximate.
 
     Deviations: the constants are from memory of the literature. A leaf that was never drawn has
     the whole range of the returns as its interval; every first action is drawn once at first. If
@@ -80,6 +89,7 @@ class BAIMCTS(RangePlanner):
         "Kaufmann, Koolen. Monte-Carlo tree search by best arm identification. NIPS 2017."
     )
     needs: ClassVar[str] = "reward range, noise included (may be wrong); depth; or ε and δ"
+    reacts: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -90,6 +100,8 @@ class BAIMCTS(RangePlanner):
             raise InvalidArgument(f'rule must be "ugape" or "lucb", got {self.rule!r}')
 
     def _plan(self, task: Task) -> Plan:
+        if task.has_chance:
+            return plan_by_bai(self, task)
         depth = task.within_horizon(min(self.depth, task.budget // task.num_actions))
         sim, tree, growth = begin_opened(task, depth)
         gamma = self.discount

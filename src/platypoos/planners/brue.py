@@ -15,6 +15,7 @@ from platypoos.ledger.requests import calls_made, play
 from platypoos.ledger.tickets import ticket
 from platypoos.ledger.tree import ROOT, TERMINAL, Tree
 from platypoos.plan import Plan
+from platypoos.planners.closed_loop.brue import plan_by_brue
 from platypoos.search.base import Planner, Task
 from platypoos.search.growth import (
     NOBODY,
@@ -43,9 +44,13 @@ class BRUE(Planner):
     Symbols: H is ``horizon``; in walk i the switch is σ = H − ((i−1) mod H); Q̂ is
     ``Tree.value``, the mean over the walks that had their switch at the node.
 
+    Where dynamics are random and states can be stored, it reacts to chance, as published: a node
+    is a state after so many steps, however it was reached.
+
     Deviations: the action at the switch is drawn among those updated least often, so that none
     is left out. H is at most √(N/K), so that the switch comes to the first step often enough to
-    update every first action.
+    update every first action; where it reacts to chance at most (N/K)^¼, which was far better. With
+    deterministic dynamics, and by RESET, a node is a sequence of actions.
 
     Args:
         discount: γ, in [0, 1).
@@ -66,12 +71,15 @@ class BRUE(Planner):
     )
     needs: ClassVar[str] = "horizon (may be wrong)"
     uses: ClassVar[tuple[str, ...]] = ("value", "policy")
+    reacts: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         super().__post_init__()
         object.__setattr__(self, "horizon", check_count("horizon", self.horizon))
 
     def _plan(self, task: Task) -> Plan:
+        if task.has_chance:
+            return plan_by_brue(self, task)
         steps = min(self.horizon, math.isqrt(task.budget // task.num_actions))
         horizon = task.within_horizon(steps)
         sim, tree, growth = begin(task, horizon)

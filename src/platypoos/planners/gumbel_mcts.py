@@ -47,9 +47,13 @@ SEEN = np.dtype(
 class GumbelMCTS(Planner):
     """Halves the first actions by their values; below, visits follow an improved policy.
 
-    Use it to compare with the search of Gumbel MuZero, without its networks. By RESTORE a reward
-    is sampled once, so rewards must have no noise. Noise is averaged by RESET only, where every
-    walk begins at the root: with noise of up to 1, the regret below is 6 % after 10,000 calls.
+    Use it to compare with the search of Gumbel MuZero, without its networks. With deterministic
+    dynamics a reward is sampled once by RESTORE, so rewards must have no noise. By RESET noise is
+    averaged, since every walk begins at the root: with noise of up to 1, the regret below is 6 %
+    after 10,000 calls.
+
+    Where dynamics are random and states can be stored, it reacts to chance: every walk begins at
+    the root, and chance plays anew at each step. A node is a history. Noise is averaged there too.
 
     Reference: I. Danihelka, A. Guez, J. Schrittwieser, D. Silver. Policy improvement by planning
     with Gumbel. ICLR 2022.
@@ -74,6 +78,9 @@ class GumbelMCTS(Planner):
         A walk has at most D steps, with γ^D ≤ 0.01. A walk to an end, to the horizon or to depth
         D samples the last reward again, so by RESTORE every simulation costs one call. By RESET
         planning ends when a walk does not fit into the budget.
+        In the paper dynamics are deterministic. With chance nodes, as Stochastic MuZero has them,
+        a simulation costs a call for each step, and the last one does not count if the budget
+        cuts it short.
 
     Args:
         discount: γ, in [0, 1), or 1 with a horizon.
@@ -94,8 +101,9 @@ class GumbelMCTS(Planner):
         "Danihelka, Guez, Schrittwieser, Silver. Policy improvement by planning with Gumbel. "
         "ICLR 2022."
     )
-    needs: ClassVar[str] = "rewards without noise, unless by RESET"
+    needs: ClassVar[str] = "rewards without noise, unless by RESET or with random dynamics"
     uses: ClassVar[tuple[str, ...]] = ("value",)
+    reacts: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -105,6 +113,10 @@ class GumbelMCTS(Planner):
         object.__setattr__(self, "gumbel_scale", scale)
 
     def _plan(self, task: Task) -> Plan:
+        if task.has_chance:
+            from platypoos.planners.closed_loop.gumbel_mcts import plan_by_gumbel
+
+            return plan_by_gumbel(self, task)
         longest = longest_walk(task, self.discount)
         sim, tree, growth = begin(task, longest)
         search = begin_search(self, task, growth, longest, valued=len(sim.advice.worth) > 0)

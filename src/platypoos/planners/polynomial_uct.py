@@ -20,7 +20,8 @@ class PolynomialUCT(UCT):
 
     Symbols: β is ``scale``; the others as for UCT.
 
-    Deviations: one β for all depths; those of UCT.
+    Deviations: one β for all depths; those of UCT. The paper is about deterministic dynamics;
+    where they are random, nodes are those of UCT.
 
     Args:
         discount: γ, in [0, 1).

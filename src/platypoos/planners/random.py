@@ -7,6 +7,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from platypoos.models.base import Access
 from platypoos.plan import Plan
 from platypoos.search.base import Planner, Task
 from platypoos.search.growth import begin_opened
@@ -35,8 +36,9 @@ class Random(Planner):
     name: ClassVar[str] = "random"
     citation: ClassVar[str] = "none"
 
-    def _branches(self, model: Any) -> bool:  # noqa: ARG002  it looks at nothing
-        return True
+    def check_access(self, model: Any, access: Access) -> Access:  # noqa: ARG002
+        """How to use a model: in any way, as it looks at nothing."""
+        return access
 
     def _plan(self, task: Task) -> Plan:
         sim, tree, _ = begin_opened(task, 1)

@@ -52,9 +52,12 @@ class StOP(ConfidencePlanner):
     v̂ ± (1−γ^d)/(1−γ)·√(ln(1/δ_d)/(2m)), the upper end plus γ^d/(1−γ).
 
     Deviations: the constants are from memory of the literature. Dynamics are deterministic, so
-    that policies are sequences. m(d) is at most what makes the interval's half-width ε/4: more
-    plays could not help. It also refines until the interval of the best is at most ε wide, so
-    that its value is accurate too. A sequence that has ended is refined by playing it more.
+    that policies are sequences. With random dynamics policies have a child for each way to
+    choose an action in each of the states that were seen: K^M for M states. The paper has a version
+    that need not list them all, but it is not implemented here. m(d) is at most what makes the
+    interval's half-width ε/4: more plays could not help. It also refines until the interval of the
+    best is at most ε wide, so that its value is accurate too. A sequence that has ended is refined
+    by playing it more.
 
     Args:
         discount: γ, in [0, 1).
@@ -71,6 +74,10 @@ class StOP(ConfidencePlanner):
 
     name: ClassVar[str] = "stop"
     finite: ClassVar[bool] = False
+    why_not: ClassVar[str] = (
+        " (it would have to list all policies for the states that were seen: K to the power of "
+        "their number)"
+    )
     citation: ClassVar[str] = (
         "Szörényi, Kedenburg, Munos. Optimistic planning in Markov decision processes using a "
         "generative model. NIPS 2014."

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -36,9 +37,12 @@ class TrailBlazer(ConfidencePlanner):
     Reference: J.-B. Grill, M. Valko, R. Munos. Blazing the trails before beating the path:
     sample-efficient Monte-Carlo planning. NIPS 2016.
 
+    Where dynamics are random and states can be stored, it reacts to chance, as published: a node is
+    a history, and an AVG node has as many successors as its samples have shown.
+
     Symbols, for rewards in [0, 1]: η = γ^(1/max(2, ln(1/ε))),
     λ = 2·ln²(ε(1−γ))·ln(ln K/(1−η))/ln(η/γ), m = (ln(1/δ)+λ)/((1−γ)²ε²); the root is a MAX node
-    called with (m, ε/2), its children AVG nodes with one successor each.
+    called with (m, ε/2). With deterministic dynamics an AVG node has one successor.
 
     Deviations: the constants are from memory of the literature, except those above. For one
     action ln K is replaced by 1, and λ is at least 0. ℓ grows by a tenth of itself instead of by
@@ -62,17 +66,22 @@ class TrailBlazer(ConfidencePlanner):
 
     name: ClassVar[str] = "trailblazer"
     finite: ClassVar[bool] = False
+    reacts: ClassVar[bool] = True
     citation: ClassVar[str] = (
         "Grill, Valko, Munos. Blazing the trails before beating the path: sample-efficient "
         "Monte-Carlo planning. NIPS 2016."
     )
 
     def _plan(self, task: Task) -> Plan:
+        if task.has_chance:
+            from platypoos.planners.closed_loop.trailblazer import plan_by_trailblazer
+
+            return plan_by_trailblazer(self, task)
         sim, tree, growth = begin(task, 1)
         search = Search(self, task, sim, tree, growth)
         first = search.children(ROOT)
         request(sim, tree, first, np.ones(len(first), np.int64))
-        anything = self.epsilon >= search.width / (1 - search.gamma)  # every value will do
+        anything = search.anything_will_do
         reached = True
         try:
             if not anything:
@@ -89,7 +98,7 @@ class TrailBlazer(ConfidencePlanner):
             search.first[best] = value
             values = np.full(tree.num_nodes, np.nan)
             for child, scaled in search.first.items():
-                values[child] = self.reward_min / (1 - self.discount) + search.width * scaled
+                values[child] = search.unscaled(scaled)
             node = best
         return finish(self, task, sim, tree, node, values, floor=floor, reached=reached)
 
@@ -98,17 +107,14 @@ class CapError(Exception):
     """The budget does not allow the samples asked for."""
 
 
-class Search:
-    """One run: MAX and AVG nodes call each other. Values are for rewards scaled to [0, 1]."""
+class Elimination(ABC):
+    """MAX nodes, for both forms of AVG nodes. Values are for rewards scaled to [0, 1]."""
 
-    def __init__(
-        self, planner: TrailBlazer, task: Task, sim: Ledger, tree: Tree, growth: Growth
-    ) -> None:
-        self.sim: Any = sim
-        self.tree, self.growth, self.task = tree, growth, task
-        self.chance = np.random.default_rng(growth.seed)  # for ties
-        self.first: dict[int, float] = {}  # the latest values of the first actions
-        self.num_actions = task.num_actions
+    root: Any
+
+    def __init__(self, planner: TrailBlazer, task: Task) -> None:
+        self.first: dict[Any, float] = {}  # the latest values of the first actions
+        self.num_actions, self.discount = task.num_actions, planner.discount
         self.low = planner.reward_min
         self.width = planner.reward_max - planner.reward_min
         self.gamma = gamma = max(planner.discount, 1e-6)
@@ -127,6 +133,67 @@ class Search:
             (math.log(1 / planner.delta) + self.lam) / ((1 - gamma) ** 2 * epsilon**2)
         )
 
+    @property
+    def anything_will_do(self) -> bool:
+        """Whether the accuracy that is asked for is as wide as the range of the values."""
+        return self.epsilon >= 1 / (1 - self.gamma)
+
+    @abstractmethod
+    def actions(self, node: Any) -> list[Any]:
+        """The AVG nodes below a MAX node; made if there are none."""
+
+    @abstractmethod
+    def average(self, action: Any, samples: int, epsilon: float) -> float:
+        """AVG: the mean reward, and what follows."""
+
+    def shuffled(self, actions: list[Any]) -> list[Any]:
+        """Some AVG nodes, in random order."""
+        return actions
+
+    def maximum(self, node: Any, samples: int, epsilon: float) -> tuple[float, Any]:
+        """MAX: the value of the best action, found by elimination; and the AVG node of it."""
+        if epsilon >= 1 / (1 - self.gamma):
+            return 0.0, None
+        alive = self.actions(node)
+        gamma, eta = self.gamma, self.eta
+        plays, radius = 1, math.inf
+        values: dict[Any, float] = {}
+        while len(alive) > 1 and radius >= (1 - eta) * epsilon:
+            logarithm = math.log(self.num_actions * plays / (self.delta * epsilon))
+            radius = (2 / (1 - gamma)) * math.sqrt(
+                max(0.0, logarithm + gamma / (eta - gamma) + self.lam + 1) / plays
+            )
+            accuracy = radius * eta / (1 - eta)
+            values = {action: self.average(action, plays, accuracy) for action in alive}
+            if node == self.root:
+                self.first.update(values)
+            margin = 2 * radius / (1 - eta)
+            best = max(values.values())
+            alive = [action for action in alive if values[action] + margin >= best - margin]
+            plays = max(plays + 1, math.ceil(1.1 * plays))
+        if len(alive) == 1:
+            return self.average(alive[0], samples, eta * epsilon), alive[0]
+        winner = max(self.shuffled(alive), key=values.__getitem__)
+        return values[winner], winner
+
+    def unscaled(self, value: float) -> float:
+        """A value in units of the rewards."""
+        return self.low / (1 - self.discount) + self.width * value
+
+
+class Search(Elimination):
+    """Deterministic dynamics: an AVG node is a node of the tree, and has one successor: itself."""
+
+    root = ROOT
+
+    def __init__(
+        self, planner: TrailBlazer, task: Task, sim: Ledger, tree: Tree, growth: Growth
+    ) -> None:
+        super().__init__(planner, task)
+        self.sim: Any = sim
+        self.tree, self.growth, self.task = tree, growth, task
+        self.chance = np.random.default_rng(growth.seed)  # for ties
+
     def children(self, node: int) -> Any:
         """The children of a node; made if there are none."""
         if self.growth.children[node] == 0:
@@ -136,6 +203,14 @@ class Search:
             open_node(self.tree, self.growth, node)
         first = int(self.growth.first[node])  # made last
         return np.arange(first - self.growth.children[node] + 1, first + 1)
+
+    def actions(self, node: int) -> list[int]:
+        """The same as numbers."""
+        return self.children(node).tolist()  # type: ignore[no-any-return]
+
+    def shuffled(self, actions: list[int]) -> list[int]:
+        """Some nodes, in random order."""
+        return self.chance.permutation(actions).tolist()  # type: ignore[no-any-return]
 
     def average(self, node: int, samples: int, epsilon: float) -> float:
         """AVG: the mean reward, and what follows."""
@@ -152,29 +227,3 @@ class Search:
         if tree.flags[node] & TERMINAL:
             return reward - self.gamma * self.low / self.width / (1 - self.gamma)
         return reward + self.gamma * self.maximum(node, samples, epsilon / self.gamma)[0]
-
-    def maximum(self, node: int, samples: int, epsilon: float) -> tuple[float, int]:
-        """MAX: the value of the best action, found by elimination; and its node."""
-        if epsilon >= 1 / (1 - self.gamma):
-            return 0.0, node
-        alive = self.children(node).tolist()
-        gamma, eta = self.gamma, self.eta
-        plays, radius = 1, math.inf
-        values: dict[int, float] = {}
-        while len(alive) > 1 and radius >= (1 - eta) * epsilon:
-            logarithm = math.log(self.num_actions * plays / (self.delta * epsilon))
-            radius = (2 / (1 - gamma)) * math.sqrt(
-                max(0.0, logarithm + gamma / (eta - gamma) + self.lam + 1) / plays
-            )
-            accuracy = radius * eta / (1 - eta)
-            values = {child: self.average(child, plays, accuracy) for child in alive}
-            if node == ROOT:
-                self.first.update(values)
-            margin = 2 * radius / (1 - eta)
-            best = max(values.values())
-            alive = [child for child in alive if values[child] + margin >= best - margin]
-            plays = max(plays + 1, math.ceil(1.1 * plays))
-        if len(alive) == 1:
-            return self.average(alive[0], samples, eta * epsilon), alive[0]
-        winner = max(self.chance.permutation(alive).tolist(), key=lambda child: values[child])
-        return values[winner], winner

@@ -15,6 +15,7 @@ from platypoos.ledger.requests import calls_made, play
 from platypoos.ledger.tickets import ticket
 from platypoos.ledger.tree import ROOT, TERMINAL, Tree
 from platypoos.plan import Plan
+from platypoos.planners.closed_loop.uct import plan_by_uct
 from platypoos.search.base import Planner, Task
 from platypoos.search.growth import (
     NOBODY,
@@ -41,9 +42,13 @@ class UCT(Planner):
     Symbols: D is ``horizon``, C ``scale``, N_a ``Tree.pulls``, the mean return from a node on
     ``Tree.value``; the bonus is C·√(ln N / N_a).
 
+    Where dynamics are random and states can be stored, it reacts to chance, as published: a node
+    is a state after so many steps, however it was reached.
+
     Deviations: none with a number as scale. Every step of a walk becomes a node; actions not
     tried yet come first, so below the tree a walk is random. If the budget does not allow a walk
-    of D steps for every action, walks are shorter. With ``"auto"``, C is the largest minus the
+    of D steps for every action, walks are shorter. With deterministic dynamics, and by RESET, a
+    node is a sequence of actions. With ``"auto"``, C is the largest minus the
     smallest return of the walks so far, as MuZero scales its values. MuZero takes the range of the
     values of all nodes; but these have different numbers of steps left, so their range would
     change if every reward was higher.
@@ -66,6 +71,7 @@ class UCT(Planner):
     citation: ClassVar[str] = "Kocsis, Szepesvári. Bandit based Monte-Carlo planning. ECML 2006."
     needs: ClassVar[str] = "horizon; scale of returns, or 'auto' (may be wrong)"
     uses: ClassVar[tuple[str, ...]] = ("value", "policy")
+    reacts: ClassVar[bool] = True
     polynomial: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
@@ -80,6 +86,8 @@ class UCT(Planner):
         object.__setattr__(self, "horizon", check_count("horizon", self.horizon))
 
     def _plan(self, task: Task) -> Plan:
+        if task.has_chance:
+            return plan_by_uct(self, task)
         horizon = task.within_horizon(min(self.horizon, task.budget // task.num_actions))
         sim, tree, growth = begin(task, horizon)
         auto = self.scale == "auto"

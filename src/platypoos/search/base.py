@@ -40,6 +40,11 @@ PAPER = (
 
 BOX_PLANNERS = "Platypus, CEM, MPPI, PredictiveSampling or RandomShooting"
 
+REACTING = (
+    "Platypus (the default), UCT, PolynomialUCT, BRUE, OPMDP, GumbelMCTS, BAIMCTS, TrailBlazer, "
+    "SparseSampling and Hindsight"
+)
+
 
 @dataclass(frozen=True)
 class Asked:
@@ -74,6 +79,11 @@ class Task(NamedTuple):
     seed: Any = None
     ledgers: Any = None
     """A list of the ledgers that were made for it."""
+
+    @property
+    def has_chance(self) -> bool:
+        """Whether the next state is random, and states can be stored: plans react to chance."""
+        return self.access is Access.RESTORE and dynamics_of(self.model) == RANDOM
 
     def within_horizon(self, steps: int) -> int:
         """``steps``, or the steps to the horizon if these are fewer."""
@@ -133,6 +143,11 @@ class Planner(ABC):
 
     anytime: ClassVar[bool] = False
     """Whether it can plan without a budget, until a deadline."""
+    reacts: ClassVar[bool] = False
+    """Whether it reacts to chance where dynamics are random and states can be stored: then it
+    plans in closed loop."""
+    why_not: ClassVar[str] = ""
+    """The reason, if it does not react though its paper is about random dynamics."""
     lists: ClassVar[bool] = True
     """Whether it can choose from a finite list of actions."""
     finite: ClassVar[bool] = True
@@ -259,19 +274,14 @@ class Planner(ABC):
                 f"{type(self).__name__} goes on from stored states (Access.RESTORE), but this is "
                 "Access.RESET; others walk from the root, such as PlaTyPOOS and UCT"
             )
-        if access is Access.RESTORE and dynamics_of(model) == RANDOM and not self._branches(model):
+        if access is Access.RESTORE and dynamics_of(model) == RANDOM and not self.reacts:
             raise InvalidArgument(
-                f"{type(self).__name__} cannot react to chance with these actions, but this "
-                "model's dynamics are random; Platypus (the default) can for a finite list of "
-                "actions, and OPMDP if the model lists its successors; "
+                f"{type(self).__name__} cannot react to chance{self.why_not}, but this model's "
+                f"dynamics are random; for a finite list of actions {REACTING} can; "
                 'or pass access="reset" for open-loop plans, which choose one sequence of actions '
                 "for all outcomes"
             )
         return access
-
-    def _branches(self, model: Any) -> bool:  # noqa: ARG002  for planners that can
-        """Whether it plans for each outcome of a random step."""
-        return False
 
     def _check_horizon(self, horizon: int | None) -> None:
         if horizon is None:

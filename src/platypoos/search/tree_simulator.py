@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from platypoos.checks import LARGEST_REWARD, check_state
-from platypoos.errors import BudgetExceeded, ModelError, TransitionError
+from platypoos.errors import BudgetExceeded, ModelError
 from platypoos.ledger.meeting import Homes, find_home, make_homes, settle_by_key
 from platypoos.ledger.protocol import Floats, Ledger, Nodes
 from platypoos.ledger.tree import ILLEGAL, ROOT, TERMINAL, Tree, path_to
@@ -30,7 +30,7 @@ from platypoos.models.advice import (
 )
 from platypoos.models.array import ArrayModel
 from platypoos.models.base import Access
-from platypoos.models.failures import bad_reward, brief, list_successors, located, not_deterministic
+from platypoos.models.failures import brief, located, not_deterministic
 from platypoos.models.keys import key_of
 from platypoos.simulator.arrays import ask, legal_masks
 from platypoos.simulator.pace import never
@@ -522,47 +522,6 @@ class TreeSimulator(Ledger):
         except ModelError as error:
             located_already = self._in_arrays
             raise self._kept(error if located_already else located(error)) from error.__cause__
-
-    def legal_actions(self, node: int) -> list[int]:
-        """The legal actions after a node whose state was put there by hand."""
-        if not self._advisor.masked:
-            return list(range(self._advisor.num_actions))
-        try:
-            mask = self._advisor.mask(self.states[node])
-        except ModelError as error:
-            raise self._kept(error) from error.__cause__
-        return [int(action) for action in np.flatnonzero(mask)]
-
-    def successors(self, node: int, action: int, most: int) -> list[tuple[float, Any, float, bool]]:
-        """All successors of a node's state, as the model lists them; each counts as a call.
-
-        They are (probability, state, reward, terminated); the model may leave out the last.
-        """
-        if most > self._simulator.left:
-            raise BudgetExceeded(
-                f"a request for {most} calls was refused: {self.calls} of the budget of "
-                f"{self._simulator.budget} are spent"
-            )
-        state = self.states[node]
-        try:
-            listed = list_successors(self.model, state, action)
-            self._simulator.calls += len(listed)
-            if len(listed) > most:
-                raise TransitionError(
-                    f"successors listed {len(listed)} entries, but max_successors is {most}"
-                )
-            chances = [entry[0] for entry in listed]
-            if not listed or min(chances) < 0 or not abs(sum(chances) - 1) <= 1e-6:
-                raise TransitionError(
-                    "successors must list probabilities of at least 0 that add up to 1, got "
-                    f"{chances}"
-                )
-            for _, _, reward, _ in listed:
-                if not -LARGEST_REWARD <= reward <= LARGEST_REWARD:
-                    raise bad_reward(reward, state, action)
-        except ModelError as error:
-            raise self._kept(located(error, state, action)) from error.__cause__
-        return listed
 
     # States that are kept, and told apart.
 

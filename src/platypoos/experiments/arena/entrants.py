@@ -79,6 +79,8 @@ ENTRANTS: dict[str, tuple[str, Told]] = {
     "BAI-MCTS": ("bai-mcts", lambda c: {**_range_with_noise(c), "depth": _looks(c)}),
     "TrailBlazer": ("trailblazer", _asked_for_accuracy),
     "StOP": ("stop", _asked_for_accuracy),
+    "SparseSampling": ("sparse-sampling", _nothing),
+    "Hindsight": ("hindsight", _nothing),
     "SequenceSearch": ("sequence-search", _nothing),
     "CEM": ("cem", _nothing),
     "RandomShooting": ("random-shooting", _nothing),

@@ -330,8 +330,9 @@ class _Doctor:
                 )
             else:
                 self.advice.append(
-                    "plan with the default planner, in closed loop; most others need "
-                    'access="reset": open loop, over sequences of actions'
+                    "plan with the default planner, in closed loop; 'platypoos planners' tells "
+                    'which others react to chance; the rest need access="reset": open loop, over '
+                    "sequences of actions"
                 )
         else:
             self.passed.append(

@@ -3,19 +3,63 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from collections.abc import Mapping, Sequence
+from typing import Any, Protocol
 
 import numpy as np
 
 from platypoos.ledger.tree import ROOT, TERMINAL, Tree, make_tree, set_node, set_root
 from platypoos.plan import Outcome
-from platypoos.planners.chance.knowledge import Edge, Knowledge, State
+from platypoos.planners.chance.knowledge import Edge
 from platypoos.planners.chance.plan import Search
 
 MOST_OUTCOMES = 10
 """Outcomes of the recommended action that a plan lists."""
 SURE = 4.0
 """A plan is enough if its lead is so many standard errors."""
+
+
+class KnownEdge(Protocol):
+    """An action that was tried, and where it led: all that a plan shows of it."""
+
+    @property
+    def action(self) -> int:
+        """Its number."""
+        ...
+
+    @property
+    def samples(self) -> int:
+        """How often it was tried."""
+        ...
+
+    @property
+    def mean(self) -> float:
+        """Of the rewards."""
+        ...
+
+    @property
+    def outcomes(self) -> Mapping[Any, float]:
+        """The states it led to (None: the episode ended), and how often."""
+        ...
+
+
+class KnownState(Protocol):
+    """A state, and what was tried there."""
+
+    @property
+    def stored(self) -> Any:
+        """As the model knows it."""
+        ...
+
+    @property
+    def edges(self) -> Sequence[KnownEdge]:
+        """The actions that were tried, or are about to be."""
+        ...
+
+    @property
+    def choice(self) -> KnownEdge | None:
+        """The best edge, if that is known."""
+        ...
 
 
 def describe(search: Search, payloads: Any) -> dict[str, Any]:
@@ -31,28 +75,51 @@ def describe(search: Search, payloads: Any) -> dict[str, Any]:
     assert chosen is not None  # noqa: S101  whoever calls has looked
     start = knowledge.origin * root.span
     values = np.full(knowledge.num_actions, np.nan)
-    tree, end, edges, states = likely_lines(search, chosen)
     for edge in root.edges:
         if edge.samples:
             values[edge.action] = edge.value + start
-    numbers: dict[Edge, int] = {}
-    sources = [0] + [numbers.setdefault(edge, 1 + len(numbers)) for edge in edges]
-    return {
-        "tree": tree,
-        "node": end,
-        "action": chosen.action,
+    shown = show(root, chosen, search.length, knowledge.known, payloads, knowledge.origin)
+    return shown | {
         "value": chosen.value + start,
         "reward_floor": knowledge.rate + knowledge.origin,
         "estimates": values,
         "enough": is_enough(search, chosen),
-        "outcomes": outcomes_of(chosen, payloads),
-        "states": states,
-        "sources": np.array(sources),
-        "searched": Searched(knowledge),
     }
 
 
-def outcomes_of(edge: Edge, payloads: Any) -> tuple[Outcome, ...]:
+def show(
+    root: KnownState,
+    chosen: KnownEdge,
+    length: int,
+    known: int,
+    payloads: Any,
+    origin: float = 0.0,
+) -> dict[str, Any]:
+    """The fields of ``Plan`` that show what may happen, and what was searched.
+
+    Args:
+        root: the state that was planned for.
+        chosen: the recommended edge.
+        length: most steps of a line.
+        known: edges with a sample.
+        payloads: the actions as the model's step takes them.
+        origin: what rewards are counted from.
+    """
+    tree, end, edges, states = likely_lines(root, chosen, length, origin)
+    numbers: dict[int, int] = {}
+    sources = [0] + [numbers.setdefault(id(edge), 1 + len(numbers)) for edge in edges]
+    return {
+        "tree": tree,
+        "node": end,
+        "action": chosen.action,
+        "outcomes": outcomes_of(chosen, payloads),
+        "states": states,
+        "sources": np.array(sources),
+        "searched": Searched(root, known, origin),
+    }
+
+
+def outcomes_of(edge: KnownEdge, payloads: Any) -> tuple[Outcome, ...]:
     """What an action led to, the likeliest first, and what to do there."""
     found = []
     for after, count in sorted(edge.outcomes.items(), key=lambda item: -item[1])[:MOST_OUTCOMES]:
@@ -69,25 +136,27 @@ def outcomes_of(edge: Edge, payloads: Any) -> tuple[Outcome, ...]:
     return tuple(found)
 
 
-def likely_lines(search: Search, chosen: Edge) -> tuple[Tree, int, list[Edge], dict[int, Any]]:
+def likely_lines(
+    root: KnownState, chosen: KnownEdge, length: int, origin: float
+) -> tuple[Tree, int, list[KnownEdge], dict[int, Any]]:
     """For each first action the likeliest outcomes, and the best known action after each.
 
     Returns a tree of these lines, the node at the end of the chosen one, the edges of all nodes
     but the root, and the states of the nodes.
     """
-    knowledge = search.knowledge
-    firsts = sorted((e for e in knowledge.root.edges if e.samples), key=lambda e: e.action)
-    tree = make_tree(1 + len(firsts) * search.length)
+    firsts = sorted((e for e in root.edges if e.samples), key=lambda e: e.action)
+    tree = make_tree(1 + len(firsts) * length)
     set_root(tree)
-    states: dict[int, Any] = {ROOT: knowledge.root.stored}
-    end, edges = ROOT, []
+    states: dict[int, Any] = {ROOT: root.stored}
+    end = ROOT
+    edges: list[KnownEdge] = []
     for first in firsts:
-        edge: Edge | None = first
+        edge: KnownEdge | None = first
         node, depth = ROOT, 0
-        while edge is not None and depth < search.length:
+        while edge is not None and depth < length:
             depth += 1
             after = max(edge.outcomes, key=edge.outcomes.__getitem__)
-            node = add_node(tree, node, depth, edge, knowledge.origin, ends=after is None)
+            node = add_node(tree, node, depth, edge, origin, ends=after is None)
             edges.append(edge)
             if after is not None:
                 states[node] = after.stored
@@ -96,7 +165,9 @@ def likely_lines(search: Search, chosen: Edge) -> tuple[Tree, int, list[Edge], d
     return tree, end, edges, states
 
 
-def add_node(tree: Tree, parent: int, depth: int, edge: Edge, origin: float, *, ends: bool) -> int:
+def add_node(
+    tree: Tree, parent: int, depth: int, edge: KnownEdge, origin: float, *, ends: bool
+) -> int:
     """Add an edge to a tree; returns its node."""
     node = tree.num_nodes
     tree.size[0] += 1
@@ -109,17 +180,17 @@ def add_node(tree: Tree, parent: int, depth: int, edge: Edge, origin: float, *, 
 class Searched:
     """All that was searched, as a tree: each state below the first edge that led to it."""
 
-    def __init__(self, knowledge: Knowledge) -> None:
-        self._knowledge, self._root = knowledge, knowledge.root
+    def __init__(self, root: KnownState, known: int, origin: float) -> None:
+        self._root, self._known, self._origin = root, known, origin
 
     def tree(self) -> Tree:
         """Make the tree."""
-        return spanning_tree(self._knowledge, self._root)
+        return spanning_tree(self._root, self._known, self._origin)
 
 
-def spanning_tree(knowledge: Knowledge, root: State) -> Tree:
+def spanning_tree(root: KnownState, known: int, origin: float = 0.0) -> Tree:
     """All known edges from a state on, each state below the first edge that leads to it."""
-    tree = make_tree(1 + knowledge.known)
+    tree = make_tree(1 + known)
     set_root(tree)
     places = {root: ROOT}
     waiting = [root]
@@ -130,7 +201,7 @@ def spanning_tree(knowledge: Knowledge, root: State) -> Tree:
             if not edge.samples:
                 continue
             ends = None in edge.outcomes and len(edge.outcomes) == 1
-            node = add_node(tree, parent, depth, edge, knowledge.origin, ends=ends)
+            node = add_node(tree, parent, depth, edge, origin, ends=ends)
             for after in edge.outcomes:
                 if after is not None and after not in places:
                     places[after] = node

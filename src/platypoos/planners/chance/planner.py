@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from platypoos.errors import ModelError
+from platypoos.ledger.tree import Tree
 from platypoos.models.base import actions_of
 from platypoos.models.failures import located
 from platypoos.models.numbered import original
@@ -12,6 +14,7 @@ from platypoos.plan import Plan
 from platypoos.planners.chance.decision import describe, spanning_tree
 from platypoos.planners.chance.session import ChanceMemory, Session
 from platypoos.search.base import Planner, Task
+from platypoos.simulator import Simulator
 
 
 def plan_with_chance(
@@ -31,23 +34,55 @@ def plan_with_chance(
         session = memory.recall(task, planner.discount)
     knowledge = session.knowledge
 
-    def made() -> Plan:
+    def build() -> Plan | None:
+        if knowledge.root.choice is None:
+            return None
         found: dict[str, Any] = describe(session.search, actions_of(original(task.model)).payloads)
         calls = session.simulator.calls
         return planner.recommend(task, found.pop("tree"), found.pop("node"), calls=calls, **found)
 
+    return run_and_build(
+        task,
+        session.simulator,
+        lambda: session.spend(stop_when_sure=stop_when_sure),
+        build,
+        lambda: spanning_tree(knowledge.root, knowledge.known, knowledge.origin),
+    )
+
+
+def run_and_build(
+    task: Task,
+    simulator: Simulator,
+    spend: Callable[[], object],
+    build: Callable[[], Plan | None],
+    tree: Callable[[], Tree],
+) -> Plan:
+    """Spend a budget and build the plan. Errors and interrupts keep what was learned.
+
+    Args:
+        task: what is asked for.
+        simulator: makes the calls.
+        spend: spends them.
+        build: makes a plan of what is known; None if too little is.
+        tree: makes a tree of it.
+    """
+    plan: Plan | None
     try:
-        session.spend(stop_when_sure=stop_when_sure)
+        spend()
     except KeyboardInterrupt as error:
-        if session.search.recommend() is None:
+        plan = build()
+        if plan is None:
             raise
         if not task.open_ended:
-            error.plan = made()  # type: ignore[attr-defined]
+            error.plan = plan  # type: ignore[attr-defined]
             raise
+        return plan
     except ModelError as error:
         if error.action is not None:
             located(error)
-        error.calls = session.simulator.calls
-        error.tree = spanning_tree(knowledge, knowledge.root)
+        error.calls = simulator.calls
+        error.tree = tree()
         raise
-    return made()
+    plan = build()
+    assert plan is not None  # noqa: S101  the first call is always made
+    return plan

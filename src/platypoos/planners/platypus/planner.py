@@ -81,6 +81,7 @@ class Platypus(Planner):
     uses: ClassVar[tuple[str, ...]] = ("value", "policy")
     citation: ClassVar[str] = PAPER
     anytime: ClassVar[bool] = True
+    reacts: ClassVar[bool] = True
 
     memory: int = 256_000_000
     stop_when_sure: bool = False
@@ -117,9 +118,6 @@ class Platypus(Planner):
         if is_random and has_points(actions_of(model)):
             return Access.RESET
         return super().check_access(model, access)
-
-    def _branches(self, model: Any) -> bool:
-        return not has_points(actions_of(model))
 
     def _plan(self, task: Task) -> Plan:
         memory = task.memory

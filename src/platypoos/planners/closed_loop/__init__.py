@@ -1,0 +1,1 @@
+"""Published planners under random dynamics: plans that react to chance, in plain Python."""
