@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import namedtuple
-from dataclasses import make_dataclass
+from dataclasses import make_dataclass, replace
 
 import pytest
 
@@ -171,3 +171,23 @@ def test_fields_of_states_are_shown_and_changes_marked(kind, tmp_path):
     page = (tmp_path / "why.html").read_text(encoding="utf-8")
     assert "<span>hour <b>7</b></span><span>warmth <b>20.25</b></span>" in page
     assert '<span class="changed">hour <b>8</b></span><span>warmth <b>20.25</b></span>' in page
+
+
+def test_under_chance_the_page_has_a_policy_and_no_waterfall(tmp_path):
+    def step(place, action, rng):
+        if action == 0:
+            return place, 0.1, False
+        return place + int(rng.random() < 0.25), float(place == 2), place == 2
+
+    model = pp.FunctionModel(step, ["stay", "go"], 0, dynamics="random")
+    model = replace(model, step=lambda place, word, rng: step(place, int(word == "go"), rng))
+    plan = pp.plan(model, budget=500, discount=0.9, seed=0)
+    why = plan.explain(tmp_path / "why.html")
+    assert [case.probability for case in why.cases] == [o.probability for o in plan.outcomes]
+    assert why.cases[0].then == plan.outcomes[0].action
+    assert why.bars == ()
+    assert why.as_dict()["cases"][0]["then"] == plan.outcomes[0].action
+    page = (tmp_path / "why.html").read_text(encoding="utf-8")
+    assert "What may happen next, and what to do then" in page
+    assert "The likeliest line" in page
+    assert "Where the lead comes from" not in page

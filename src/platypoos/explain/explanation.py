@@ -43,6 +43,18 @@ class Choice:
 
 
 @dataclass(frozen=True)
+class Case:
+    """Where the recommended action may lead under random dynamics, and what to do there."""
+
+    probability: float
+    """The share of the samples that led there."""
+    state: Any
+    ends: bool
+    then: str
+    """The name of the next action; empty after an end, or if nothing is known there yet."""
+
+
+@dataclass(frozen=True)
 class Bar:
     """A part of the lead: what one step, or some steps in a row, add to it."""
 
@@ -86,7 +98,8 @@ class Explanation:
     meets_at: int | None
     """The first step after which both are in the same state again; None if they never are."""
     bars: tuple[Bar, ...]
-    """Where the lead comes from; they add up to ``gap``."""
+    """Where the lead comes from; they add up to ``gap``. None under random dynamics, where two
+    lines of many do not tell."""
     flips: tuple[Flip, ...]
     searched: Summary | None
     calls: int
@@ -102,6 +115,9 @@ class Explanation:
     coordinates: tuple[tuple[str, str, str], ...] = ()
     """Where actions are arrays: the name of each coordinate, a small bar for each step of the
     recommended sequence, and its bounds."""
+    cases: tuple[Case, ...] = ()
+    """Under random dynamics: what may happen next, the likeliest first. Then ``best`` and ``rival``
+    are only the likeliest lines."""
     version: int = field(default=VERSION)
 
     def as_dict(self) -> dict[str, Any]:
@@ -115,6 +131,7 @@ class Explanation:
         data["choices"] = [vars(choice) for choice in self.choices]
         data["best"] = self.best.as_dict()
         data["rival"] = None if self.rival is None else self.rival.as_dict()
+        data["cases"] = [vars(case) for case in self.cases]
         data["bars"] = [vars(bar) for bar in self.bars]
         data["flips"] = [flip.as_dict() for flip in self.flips]
         data["searched"] = None if self.searched is None else self.searched.as_dict()
@@ -201,7 +218,7 @@ def explanation_of(plan: Plan, command: str | None = None) -> Explanation:
         verdict=verdict_of(plan),
         parts_at=parts_at,
         meets_at=meets_at,
-        bars=() if rival is None or gap is None else waterfall(best, rival, gap),
+        bars=() if rival is None or gap is None or plan.outcomes else waterfall(best, rival, gap),
         flips=flips_of(plan, best, rival),
         searched=searched,
         calls=plan.calls,
@@ -213,6 +230,15 @@ def explanation_of(plan: Plan, command: str | None = None) -> Explanation:
         state=plan.state,
         action_names=plan.action_names,
         code=command or code_of(plan),
+        cases=tuple(
+            Case(
+                outcome.probability,
+                outcome.state,
+                outcome.ends,
+                "" if outcome.action_index is None else plan.action_names[outcome.action_index],
+            )
+            for outcome in plan.outcomes
+        ),
         coordinates=tuple(courses(plan.space, plan.actions, plan.coordinate_names)),
     )
 

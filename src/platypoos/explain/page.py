@@ -23,7 +23,7 @@ from platypoos.version import __version__
 if TYPE_CHECKING:
     from platypoos.plan import Plan
 
-MOST_CHOICES, MOST_COLUMNS = 12, 10
+MOST_CHOICES, MOST_COLUMNS, MOST_CASES = 12, 10, 8
 SINGLE = 6
 """Steps ahead that have a row of their own in the table of calls."""
 QUOTES = "'\""
@@ -56,7 +56,7 @@ def plan_page(why: Explanation, model: Any = None) -> str:
     """The page; ``model`` is asked for pictures of the states only."""
     painter = Painter(model)
     with painter.at_work():
-        sequences = _sequences(why, painter)
+        cases, sequences = _cases(why, painter), _sequences(why, painter)
     facts = [why.model, why.planner, f"{why.calls:,} calls of the model"]
     facts += [f"discount {why.discount:g}", f"depth {why.depth}"]
     if why.coordinates:
@@ -74,6 +74,7 @@ def plan_page(why: Explanation, model: Any = None) -> str:
     body = [
         f"<header>{title}{lead}{meaning}{fact_list(facts)}</header>",
         _values(why),
+        cases,
         sequences,
         _map(why, model),
         _waterfall(why),
@@ -184,6 +185,11 @@ def _values(why: Explanation) -> str:
         "The mark is the value of the best sequence found for each first action: the discounted "
         "sum of its rewards."
     )
+    if why.cases:
+        note = (
+            "The mark is what the best known policy brings on average after each first action: the "
+            "discounted sum of its rewards."
+        )
     if any(c.interval and c.interval[0] < c.interval[1] for c in known):
         note += (
             " The band is its 95 % interval from noise in the rewards. The same samples chose the "
@@ -230,7 +236,41 @@ def _sequences(why: Explanation, painter: Painter) -> str:
     if painter.failure:
         note += f" There are no pictures: {painter.failure}"
     title = "The best sequence and its rival" if rival else "The best sequence"
+    if why.cases:
+        title = "The likeliest line and its rival" if rival else "The likeliest line"
+        note = f"Only the likeliest outcome of each step is shown. {note}"
     return section(title, note, content, "sequences")
+
+
+def _cases(why: Explanation, painter: Painter) -> str:
+    """Under random dynamics: what may happen next, and what to do then."""
+    if not why.cases:
+        return ""
+    rows = []
+    for case in why.cases[:MOST_CASES]:
+        share = 100.0 * case.probability
+        then = "" if case.ends else escape(case.then) or "not known yet"
+        lane = f'<div class="lane"><u class="sum" style="left:0;width:{share:.2f}%"></u></div>'
+        after = "the episode ends"
+        if not case.ends:
+            after = _state(case.state, painter(case.state), why.best.start)
+        rows.append(
+            f'<div class="num">{share:.0f} %</div>{lane}<div class="after">{after}</div>'
+            f'<div class="then">{then}</div>'
+        )
+    head = (
+        '<div class="head">chance</div><div class="head"></div><div class="head">leads to</div>'
+        '<div class="head">then take</div>'
+    )
+    content = f'<div class="cases">{head}{"".join(rows)}</div>'
+    left = 1.0 - sum(case.probability for case in why.cases[:MOST_CASES])
+    if left > 0.005:
+        content += f'<p class="note">… {100.0 * left:.0f} % something else</p>'
+    note = (
+        f"Chance decides where {why.best.label} leads, so a plan is a policy, not a sequence. The "
+        "shares are those of the samples."
+    )
+    return section("What may happen next, and what to do then", note, content, "cases")
 
 
 def _small(text: str) -> str:
