@@ -519,6 +519,33 @@ def show(rows: list[dict[str, Any]], asked: argparse.Namespace) -> None:
         print(f"| **mean of the finite ones** | {' | '.join(last)} |")
 
 
+def compare(rows: list[dict[str, Any]], asked: argparse.Namespace) -> None:
+    """Where the first planner is worse or better than others by two standard errors, in pairs."""
+    first = asked.planners[0]
+    lost = {(r["problem"], r["planner"], r["budget"], r["seed"]): r for r in rows if "lost" in r}
+    for budget in asked.budgets:
+        worse, better, pairs = [], 0, 0
+        for name in asked.problems:
+            for rival in asked.planners[1:]:
+                both = [
+                    (row, lost[name, rival, budget, seed])
+                    for (problem, planner, calls, seed), row in lost.items()
+                    if (problem, planner, calls) == (name, first, budget)
+                    and (name, rival, budget, seed) in lost
+                ]
+                if not both:
+                    continue
+                blind = np.mean([row["blind"] for row, _ in both])
+                differences = np.array([row["lost"] - other["lost"] for row, other in both]) / blind
+                mean, error = differences.mean(), differences.std() / math.sqrt(len(both))
+                pairs += 1
+                better += mean < -2.0 * error
+                if mean > 2.0 * error:
+                    worse.append(f"{name}: {rival} by {mean:.2f} ± {error:.2f}")
+        print(f"\nN = {budget:,}: {first} is better in {better} of {pairs}, worse in {len(worse)}")
+        print("\n".join(worse))
+
+
 def summarize(rows: list[dict[str, Any]], path: Path) -> None:
     """Write a line for each problem, planner and number of calls."""
     found: dict[tuple[str, str, int], list[dict[str, Any]]] = {}
@@ -554,6 +581,7 @@ def main() -> None:
                 file.write(json.dumps(rows[-1]) + "\n")
                 file.flush()
     show(rows, asked)
+    compare(rows, asked)
     if asked.summary is not None:
         summarize(rows, asked.summary)
 
