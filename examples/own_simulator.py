@@ -34,7 +34,7 @@ def kernel(state: Any, action: Any, params: Any, rng: Any, next_state: Any) -> A
 
 def main() -> None:
     """Check the model, plan once, then control for 24 steps."""
-    model = pp.FunctionModel(step, actions=2, initial_state=17.0)
+    model = pp.FunctionModel(step, 2, 17.0, action_names=["off", "heat"])
     print(pp.check_model(model))
 
     plan = pp.plan(model, budget=2_000, discount=0.9, seed=0)

@@ -10,7 +10,11 @@ import pytest
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 SAYS = {
-    "own_simulator": ["ready to plan with", "first action: heat", "480,000 calls"],
+    "own_simulator": [
+        "ready to plan with",
+        "decision: heat (action 1), ahead of the runner-up by ",
+        "480,000 calls",
+    ],
     "real_time": ["50 steps upright"],
 }
 GALLERY = {  # the steps to take, and what it prints then

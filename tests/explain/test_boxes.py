@@ -110,7 +110,7 @@ def test_a_plan_in_all_its_forms(plan, model, tmp_path):
         plan.explain(tmp_path / f"why.{kind}")
         assert (tmp_path / f"why.{kind}").stat().st_size > 500
     page = (tmp_path / "why.html").read_text(encoding="utf-8")
-    assert f"Why <b>{name}</b>?" in page
+    assert f"hy <b>{name}</b>?" in page
     assert 'id="courses"' in page
 
     data = json.loads(json.dumps(plan.as_dict()))

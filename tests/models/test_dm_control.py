@@ -174,6 +174,7 @@ def test_unknown_tasks():
         pp.GymnasiumModel("dm_control/cheetah-fly-v0")
 
 
+@pytest.mark.filterwarnings("ignore:.*Overriding environment:UserWarning")  # when it is imported
 def test_through_shimmy():
     from dm_control import suite
     from shimmy.dm_control_compatibility import DmControlCompatibilityV0

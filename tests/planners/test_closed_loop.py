@@ -628,7 +628,7 @@ def test_one_list_says_who_reacts():
     assert sorted(kind.__name__ for kind in kinds) == sorted(named)
     model = Chancy(0).model()
     for name, kind in pp.planners.available().items():
-        if kind.reacts or not kind.lists:
+        if kind.reacts or not kind.lists or kind is pp.Random:  # which looks at nothing
             continue
         with pytest.raises(pp.InvalidArgument) as caught:
             PLANNERS[name](0.9).plan(model, budget=100)
