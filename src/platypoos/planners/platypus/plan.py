@@ -54,6 +54,7 @@ class Search:
         rule: the action that the user's rule takes in a state, if there is a rule.
         rules: constants.
         space: the actions, if they cannot be listed.
+        look: the numbers of a state, if it has any.
     """
 
     def __init__(
@@ -62,6 +63,7 @@ class Search:
         rule: Callable[[Any], Any] | None,
         rules: Rules,
         space: Space | None = None,
+        look: Callable[[Any], list[float] | None] | None = None,
     ) -> None:
         self.graph, self.rules, self.rule, self.space = graph, rules, rule, space
         self.random = random.Random(graph.random.getrandbits(64))  # noqa: S311  for search
@@ -84,6 +86,7 @@ class Search:
         """Sequences to be walked."""
         self.wide, self.careful = Explorer(self, wide=True), Explorer(self, wide=False)
         """The tree explorers: one sample of each action, or as many as the figure asks for."""
+        self.look: Callable[[Any], list[float] | None] = look or (lambda _: None)
         self.scout = Scout(self)
         self.fresh: Fresh | None = None
         self.is_sure: Callable[[], bool] | None = None

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any
 
+from platypoos.planners.platypus.reaching import Reached
 from platypoos.planners.platypus.sequences import (
     Asking,
     Candidate,
@@ -45,6 +46,7 @@ class Scout:
         """The best short sequence, with its last action held."""
         self.began: Candidate | None = None
         """The best short sequence when this decision began."""
+        self.reached = Reached(search)
         self.credit, self.paid_at = 0.0, 0
         self.low, self.high = math.inf, -math.inf
         """The least and the largest value of the long sequences."""
@@ -58,6 +60,7 @@ class Scout:
         self.level, self.tried, self.held = Level(length), [], None
         self.began, self.credit, self.paid_at = None, 0.0, search.calls
         self.low, self.high = math.inf, -math.inf
+        self.reached.restart(length)
         return length
 
     def explore(self) -> Asking:
@@ -81,8 +84,17 @@ class Scout:
             yield from walk(search, sequences[:1])
             self.held = self.level.best.get(near.leader.first)
             yield from walk(search, sequences[1:])
+            reaching = 0
             while search.calls - start < self.credit:
-                chosen = self.propose()
+                chosen = None
+                if self.reached.works and 2 * reaching <= search.calls - start:
+                    before = search.calls
+                    yield from self.reached.extend()
+                    reaching += max(1, search.calls - before)
+                    chosen = self.reached.promising(self.level.leader)
+                    if chosen is None:
+                        continue
+                chosen = chosen or self.propose()
                 self.tried.append(chosen)
                 yield from walk(search, [chosen])
                 value = self.level.last

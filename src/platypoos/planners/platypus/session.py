@@ -11,12 +11,13 @@ from platypoos.checks import same
 from platypoos.errors import ModelError
 from platypoos.graph import Edge, Graph, State
 from platypoos.models.advice import Advisor
-from platypoos.models.base import Access, actions_of
+from platypoos.models.base import Access, actions_of, said_of_one
 from platypoos.models.keys import key_of
 from platypoos.models.points import has_points
 from platypoos.plan import CLEAR
 from platypoos.planners.platypus.confidence import can_tell, confidence
 from platypoos.planners.platypus.plan import Search
+from platypoos.planners.platypus.reaching import numbers_of
 from platypoos.planners.platypus.rules import Rules
 from platypoos.search.base import Task
 from platypoos.simulator import Simulator, fitting
@@ -59,7 +60,9 @@ class Session:
         if self.simulator.legal is not None:
             graph.legal_actions = self.simulator.legal
         graph.root = graph.state_of(task.state, 0)
-        self.search = Search(graph, rule, rules, actions_of(task.model) if endless else None)
+        space = actions_of(task.model) if endless else None
+        look = numbers_of(said_of_one(task.model, "features")) if endless and restores else None
+        self.search = Search(graph, rule, rules, space, look)
 
     def _simulator(self, task: Task) -> Simulator:
         simulator = Simulator(
