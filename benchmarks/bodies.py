@@ -29,11 +29,14 @@ EPISODES = RESULTS / "bodies.jsonl"
 BUDGETS = (100, 300)
 SEEDS = range(3, 8)
 UCT_HORIZON = 20
+FOR_BOXES = ("Platypus", "CEM", "MPPI", "Random")
+"""Planners that choose from a box. CEM is then iCEM, with its published settings."""
 
 PLANNERS: dict[str, Callable[[float], Any]] = {
     "Platypus": pp.Platypus,
     "SequenceSearch": pp.SequenceSearch,
     "CEM": pp.CEM,
+    "MPPI": pp.MPPI,
     "UCT": lambda discount: pp.UCT(discount, horizon=UCT_HORIZON),
     "Random": pp.Random,
 }
@@ -42,7 +45,9 @@ INTRODUCTION = (
     "`python benchmarks/bodies.py`. Total reward of an episode: the mean of "
     f"{len(SEEDS)} seeds and its standard error. All planners have the same calls for each "
     "decision, and keep what they know from step to step, if they can. A call is `repeat` steps of "
-    f"the simulator. UCT has a horizon of {UCT_HORIZON} and scales itself."
+    f"the simulator. UCT has a horizon of {UCT_HORIZON} and scales itself. Actions are a list of "
+    "the given length, or the environment's own box. A humanoid that stands gets about 5 for each "
+    "step of the simulator, and its episode ends when it falls."
 )
 
 
@@ -51,7 +56,8 @@ class Body:
     """An environment and how it is planned in."""
 
     env: str
-    actions: int | str
+    actions: int | str | None
+    """As ``GymnasiumModel`` takes them; None for the box as it is."""
     repeat: int
     discount: float
     steps: int
@@ -66,6 +72,11 @@ BODIES = (
     Body("Reacher-v5", 3, 2, 0.9, 25),
     Body("InvertedDoublePendulum-v5", 5, 1, 0.95, 60),
     Body("Ant-v5", "sparse", 4, 0.95, 20),
+    Body("HalfCheetah-v5", None, 4, 0.95, 40),
+    Body("Hopper-v5", None, 4, 0.95, 40),
+    Body("Walker2d-v5", None, 4, 0.95, 40),
+    Body("Humanoid-v5", None, 4, 0.95, 40),
+    Body("BipedalWalker-v3", None, 4, 0.95, 400),
 )
 
 
@@ -78,7 +89,8 @@ def play(body: Body, planner: str, budget: int, seed: int) -> dict[str, Any]:
         model, PLANNERS[planner](body.discount), budget=budget, steps=body.steps, seed=seed,
         keep="nothing",
     )  # fmt: skip
-    return {**describe(body, planner, budget, seed), "num_actions": model.actions.n,
+    number = getattr(model.actions, "n", None)
+    return {**describe(body, planner, budget, seed), "num_actions": number,
             "total": float(sum(episode.rewards)), "decisions": len(episode.actions)}  # fmt: skip
 
 
@@ -115,6 +127,7 @@ def write(kept: list[dict[str, Any]]) -> None:
             }
             number = next((one["num_actions"] for ones in found.values() for one in ones), "–")
             told = f"{number} ({body.actions})" if isinstance(body.actions, str) else number
+            told = "box" if body.actions is None else told
             cells = [cell([one["total"] for one in ones]) for ones in found.values()]
             asked_for = (body.env, told, body.repeat, body.discount, body.steps, budget)
             lines.append(as_row((*asked_for, *cells)))
@@ -137,6 +150,7 @@ def main() -> None:
         if not args.env or body.env in args.env
         for budget in BUDGETS
         for planner in PLANNERS
+        if body.actions is not None or planner in FOR_BOXES
         for seed in SEEDS
     ]
     done = {json.dumps({k: one[k] for k in describe(*todo[0])}) for one in kept} if todo else set()

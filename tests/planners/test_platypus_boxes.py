@@ -297,3 +297,35 @@ def test_a_rule_may_return_one_number_in_any_shape(said):
     plan = pp.plan(model, budget=20, discount=0.9, seed=0)
     assert plan.action == 0.5
     assert plan.improvement.estimate == 0.0
+
+
+def push_in_a_u(state, action, rng):
+    """Behind a wall like a U lies the goal, (2, 0); the nearest point is inside of the U."""
+    x, y, vx, vy = state
+    vx, vy = 0.7 * vx + 0.12 * float(action[0]), 0.7 * vy + 0.12 * float(action[1])
+    to = x + vx
+    if (x < 0.6) != (to < 0.6) and abs(y) <= 0.7:
+        vx = 0.0
+    else:
+        x = to
+    to = y + vy
+    if -0.2 <= x <= 0.6 and ((y < 0.7) != (to < 0.7) or (y < -0.7) != (to < -0.7)):
+        vy = 0.0
+    else:
+        y = to
+    return (x, y, vx, vy), -math.hypot(x - 2.0, y), False
+
+
+def test_it_gets_out_of_a_trap_by_reaching_new_states():
+    # One seed; it is out after 18 of 35 steps. Without the tree of reached states it stays.
+    model = pp.FunctionModel(push_in_a_u, pp.Box([-1.0] * 2, [1.0] * 2), (0.3, 0.1, 0.0, 0.0))
+    episode = pp.control(model, budget=3000, discount=0.97, steps=35, seed=1, keep="nothing")
+    assert math.hypot(episode.states[-1][0] - 2.0, episode.states[-1][1]) < 0.5
+
+
+def test_states_that_are_no_numbers_are_not_compared():
+    def step(state, action, rng):
+        return (state[0], state[1] + 1), float(action), state[1] >= 30
+
+    model = pp.FunctionModel(step, pp.Box(-1.0, 1.0), ("shop", 0))
+    assert pp.plan(model, budget=600, discount=0.99, seed=0).action > 0.5

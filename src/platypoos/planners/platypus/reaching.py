@@ -14,8 +14,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from platypoos.errors import InvalidArgument
 from platypoos.graph import State
-from platypoos.models.features import entries
+from platypoos.models.features import ask_features, entries
 from platypoos.planners.platypus.sequences import Asking, Candidate, follows
 
 if TYPE_CHECKING:
@@ -100,7 +101,7 @@ class Reached:
         steps = min(2 ** int(draw() * (LONGEST + 1)), len(self.ahead) - 1 - node.depth)
         if steps < 1:
             return
-        actions = [search.moves.draw()] * steps
+        actions = search.moves.sequence(1) * steps
         paths = yield from search.ask([search.request(node.state, actions, steps)])
         for path in paths[0] if paths else []:
             self._follow(chosen, path)
@@ -176,7 +177,10 @@ def numbers_of(features: Callable[[Any], Any] | None) -> Callable[[Any], list[fl
     """
 
     def look(stored: Any) -> list[float] | None:
-        seen = entries(stored if features is None else features(stored))
+        try:
+            seen = entries(stored if features is None else ask_features(features, stored))
+        except InvalidArgument:  # an environment's states may show nothing
+            return None
         if not 0 < len(seen) <= MOST_NUMBERS:
             return None
         try:

@@ -86,7 +86,7 @@ class Scout:
             yield from walk(search, sequences[1:])
             reaching = 0
             while search.calls - start < self.credit:
-                chosen = None
+                chosen: list[Any] | None = None
                 if self.reached.works and 2 * reaching <= search.calls - start:
                     before = search.calls
                     yield from self.reached.extend()
@@ -94,7 +94,7 @@ class Scout:
                     chosen = self.reached.promising(self.level.leader)
                     if chosen is None:
                         continue
-                chosen = chosen or self.propose()
+                chosen = self.propose() if chosen is None else chosen
                 self.tried.append(chosen)
                 yield from walk(search, [chosen])
                 value = self.level.last
