@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import math
 from concurrent.futures import ThreadPoolExecutor
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
 import platypoos as pp
+from platypoos.planners.platypus.decision import sequences_to_show
+from platypoos.planners.platypus.sequences import MOST_FIRSTS, Candidate
 
 
 def mass(state, action, rng):
@@ -329,3 +332,19 @@ def test_states_that_are_no_numbers_are_not_compared():
 
     model = pp.FunctionModel(step, pp.Box(-1.0, 1.0), ("shop", 0))
     assert pp.plan(model, budget=600, discount=0.99, seed=0).action > 0.5
+
+
+def test_the_rival_is_listed_where_many_first_actions_are_equal():
+    def candidate(number):
+        made = Candidate([(0.1 * number,)], [SimpleNamespace(action=(0.1 * number,))])
+        made.rank = (1.0, 0.0, float(number))  # as good as the others, with a worse outlook
+        return made
+
+    known = [candidate(number) for number in range(12)]
+    level = SimpleNamespace(best={c.first: c for c in known})
+    search = SimpleNamespace(level=level, graph=SimpleNamespace(endless=True))
+    chosen, rival = known[11], known[0]
+    shown = sequences_to_show(search, chosen, rival)
+    assert shown[:3] == [chosen, rival, known[10]]
+    assert len(shown) == MOST_FIRSTS
+    assert sequences_to_show(search, chosen, None) == known[:-9:-1]

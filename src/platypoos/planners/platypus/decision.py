@@ -26,7 +26,7 @@ def describe(search: Search) -> dict[str, Any]:
     graph = search.graph
     chosen = search.recommend() or first_step(search)
     rival = rival_of(search, chosen)
-    shown = sequences_to_show(search, chosen)
+    shown = sequences_to_show(search, chosen, rival)
     number, space = number_actions(search, shown)
     tree, end, edges = tree_of(shown, chosen, graph.origin, number)
     values = np.full(len(shown) if graph.endless else graph.num_actions, np.nan)
@@ -85,11 +85,15 @@ def first_step(search: Search) -> Candidate:
     return found
 
 
-def sequences_to_show(search: Search, chosen: Candidate) -> list[Candidate]:
-    """The best sequence that is known for each first action."""
+def sequences_to_show(
+    search: Search, chosen: Candidate, rival: Candidate | None
+) -> list[Candidate]:
+    """The best sequence that is known for each first action; in a box, of some first actions."""
     found = {**search.level.best, chosen.first: chosen}
     if search.graph.endless:
-        ranked = sorted(found.values(), key=lambda c: (c is chosen, c.rank), reverse=True)
+        ranked = sorted(
+            found.values(), key=lambda c: (c is chosen, c is rival, c.rank), reverse=True
+        )
         return ranked[:MOST_FIRSTS]
     return [found[action] for action in sorted(found)]
 
