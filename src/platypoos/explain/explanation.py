@@ -14,7 +14,7 @@ from platypoos.explain.origin import code_of
 from platypoos.explain.sequences import CONFIDENT, Line, lines_of, spread_of
 from platypoos.explain.summary import Summary
 from platypoos.explain.verdict import Lead, how_sure, is_open, shown, verdict_of, why_not
-from platypoos.markup import escape, html_table, plain, rounded, show_state, signed
+from platypoos.markup import Table, notebook, plain, rounded, show_state, signed
 from platypoos.spaces import Tried
 
 if TYPE_CHECKING:
@@ -152,13 +152,10 @@ class Explanation:
         return f"Explanation({self.summary!r})"
 
     def _repr_html_(self) -> str:
-        parts = [f"<p><b>{escape(self.summary)}</b></p>"]
-        if self.bars:
-            rows = [(bar.label, signed(bar.amount)) for bar in self.bars]
-            parts.append(html_table([self.bars_title, "adds"], rows))
-        items = "".join(f"<li>{escape(flip.text)}</li>" for flip in self.flips)
-        parts.append(f"<p>What would change the decision:</p><ul>{items}</ul>")
-        return f"<div>{''.join(parts)}</div>"
+        rows = [(bar.label, signed(bar.amount)) for bar in self.bars]
+        bars = [Table([self.bars_title, "adds"], rows)] if rows else []
+        flips = [flip.text for flip in self.flips]
+        return notebook(self.summary, *bars, "What would change the decision:", flips)
 
     def __str__(self) -> str:
         lines = [self.summary, ""]

@@ -10,7 +10,8 @@ from platypoos.explain.arrays import MOST_COORDINATES, bars, courses
 from platypoos.explain.origin import barred_in
 from platypoos.explain.sequences import Line, lines_of
 from platypoos.explain.verdict import how_sure, lead_of
-from platypoos.markup import escape, html_table, number, show_state, text_table
+from platypoos.markup import Table, number, show_state, text_table
+from platypoos.markup import notebook as as_html
 from platypoos.spaces import Tried
 
 if TYPE_CHECKING:
@@ -176,20 +177,19 @@ def notebook(plan: Plan) -> str:
     lines = lines_of(plan)
     best = lines[plan.action_index]
     rule = beside_the_rule(plan)
-    said = decision(plan) + (f"; {rule}" if rule else "")
-    parts = [f"<p><b>{escape(said)}</b></p>", html_table(*values_table(plan, lines), 0)]
+    parts: list[str | Table] = [decision(plan) + (f"; {rule}" if rule else "")]
+    parts.append(Table(*values_table(plan, lines), 0))
     if plan.num_actions > MOST_ACTIONS:
-        parts.append(f"<p>… {plan.num_actions - MOST_ACTIONS} other actions</p>")
+        parts.append(f"… {plan.num_actions - MOST_ACTIONS} other actions")
     if plan.outcomes:
-        parts.append(f"<p>after {escape(plan.action_names[plan.action_index])}:</p>")
-        parts.append(html_table(*outcomes_table(plan), 3))
-        parts += [f"<p>{rest}</p>" for rest in [outcomes_left(plan)] if rest]
-    parts.append(f"<p>{LIKELIEST if plan.outcomes else SEQUENCE}</p>")
-    parts.append(html_table(*steps_table(best)))
+        parts.append(f"after {plan.action_names[plan.action_index]}:")
+        parts.append(Table(*outcomes_table(plan)))
+        parts += [rest for rest in [outcomes_left(plan)] if rest]
+    parts.append(LIKELIEST if plan.outcomes else SEQUENCE)
+    parts.append(Table(*steps_table(best)))
     if len(best.steps) > MOST_STEPS:
-        parts.append(f"<p>… {len(best.steps) - MOST_STEPS} more</p>")
+        parts.append(f"… {len(best.steps) - MOST_STEPS} more")
     drawn = courses_table(plan)
     if drawn:
-        parts.append(html_table(["coordinate", "step by step", "bounds"], drawn))
-    parts.append(f"<p>{escape(footer(plan))}</p>")
-    return f"<div>{''.join(parts)}</div>"
+        parts.append(Table(["coordinate", "step by step", "bounds"], drawn))
+    return as_html(*parts, footer(plan))
