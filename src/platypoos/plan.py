@@ -145,6 +145,8 @@ class Plan:
     states: dict[int, Any] = field(default_factory=dict, repr=False)
     """The states of nodes of ``tree``: of the recommended sequence, and with the default planner of
     the best one for each first action. None by RESET."""
+    parts: dict[int, dict[str, float]] = field(default_factory=dict, repr=False)
+    """What the rewards of nodes of ``tree`` consist of, where the model says so (``pp.Reward``)."""
     sources: NDArray[np.int64] | None = field(default=None, repr=False)
     """Nodes of ``tree`` with the same number share their samples: they are the same state and
     action. None if no two do."""

@@ -38,12 +38,14 @@ def brief(plan: Plan) -> dict[str, Any]:
         space = fewer(space, tree)
     small = is_small(plan.state)
     states = {new: plan.states[old] for new, old in enumerate(nodes) if old in plan.states}
+    parts = {new: plan.parts[old] for new, old in enumerate(nodes) if old in plan.parts}
     return {
         "tree": tree,
         "space": space,
         "node": nodes.index(plan.node),
         "estimates": np.array(values),
         "states": states if small else {},
+        "parts": parts,
         "outcomes": plan.outcomes if small else (),
         "sources": np.array(nodes) if plan.sources is None else plan.sources[nodes],
         "worth": None,

@@ -8,7 +8,8 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from platypoos.checks import same
-from platypoos.explain.arrays import bars, courses
+from platypoos.explain.arrays import bars as small_bars
+from platypoos.explain.arrays import courses
 from platypoos.explain.flips import Flip, flips_of
 from platypoos.explain.origin import code_of
 from platypoos.explain.sequences import CONFIDENT, Line, lines_of, spread_of
@@ -100,6 +101,8 @@ class Explanation:
     bars: tuple[Bar, ...]
     """Where the lead comes from; they add up to ``gap``. None under random dynamics, where two
     lines of many do not tell."""
+    parts: tuple[Bar, ...]
+    """The same by what rewards consist of; none if the model does not say so (``pp.Reward``)."""
     flips: tuple[Flip, ...]
     searched: Summary | None
     calls: int
@@ -133,6 +136,7 @@ class Explanation:
         data["rival"] = None if self.rival is None else self.rival.as_dict()
         data["cases"] = [vars(case) for case in self.cases]
         data["bars"] = [vars(bar) for bar in self.bars]
+        data["parts"] = [vars(bar) for bar in self.parts]
         data["flips"] = [flip.as_dict() for flip in self.flips]
         data["searched"] = None if self.searched is None else self.searched.as_dict()
         return plain(data)  # type: ignore[no-any-return]
@@ -148,20 +152,29 @@ class Explanation:
             return "why the higher number is not trusted"
         return "where the lead comes from"
 
+    @property
+    def waterfalls(self) -> list[tuple[str, tuple[Bar, ...]]]:
+        """The titles and bars there are: by parts of the reward, and by steps."""
+        found = [(f"{self.bars_title}, by what rewards consist of", self.parts)]
+        found.append((f"{self.bars_title}, step by step", self.bars))
+        return [(title, bars) for title, bars in found if bars]
+
     def __repr__(self) -> str:
         return f"Explanation({self.summary!r})"
 
     def _repr_html_(self) -> str:
-        rows = [(bar.label, signed(bar.amount)) for bar in self.bars]
-        bars = [Table([self.bars_title, "adds"], rows)] if rows else []
+        bars = [
+            Table([title, "adds"], [(bar.label, signed(bar.amount)) for bar in rows])
+            for title, rows in self.waterfalls
+        ]
         flips = [flip.text for flip in self.flips]
         return notebook(self.summary, *bars, "What would change the decision:", flips)
 
     def __str__(self) -> str:
         lines = [self.summary, ""]
-        if self.bars:
-            lines.append(f"{self.bars_title}:")
-            lines += [f"  {bar.amount:>+12.4g}  {bar.label}" for bar in self.bars]
+        for title, rows in self.waterfalls:
+            lines.append(f"{title}:")
+            lines += [f"  {bar.amount:>+12.4g}  {bar.label}" for bar in rows]
             lines.append("")
         lines.append("what would change the decision:")
         lines += [f"  - {flip.text}" for flip in self.flips]
@@ -181,6 +194,10 @@ def explanation_of(plan: Plan, command: str | None = None) -> Explanation:
     rival = None if plan.rival is None else lines.get(plan.rival)
     searched = plan.summary
     gap = None if rival is None else best.value - rival.value
+    bars: tuple[Bar, ...] = ()
+    parts: tuple[Bar, ...] = ()
+    if rival is not None and gap is not None and not plan.outcomes:
+        bars, parts = waterfall(best, rival, gap), by_parts(best, rival, gap)
     counts = [0] * plan.num_actions
     if searched is not None:
         counts = [sum(row[a] for row in searched.counts) for a in range(plan.num_actions)]
@@ -195,7 +212,7 @@ def explanation_of(plan: Plan, command: str | None = None) -> Explanation:
             None if math.isnan(values[action]) else float(values[action]),
             lines[action].interval if action in lines else None,
             counts[action],
-            bars(plan.space, payloads[action]) if isinstance(plan.space, Tried) else "",
+            small_bars(plan.space, payloads[action]) if isinstance(plan.space, Tried) else "",
         )
         for action in range(plan.num_actions)
     )
@@ -215,7 +232,8 @@ def explanation_of(plan: Plan, command: str | None = None) -> Explanation:
         verdict=verdict_of(plan),
         parts_at=parts_at,
         meets_at=meets_at,
-        bars=() if rival is None or gap is None or plan.outcomes else waterfall(best, rival, gap),
+        bars=bars,
+        parts=parts,
         flips=flips_of(plan, best, rival),
         searched=searched,
         calls=plan.calls,
@@ -278,11 +296,28 @@ def waterfall(best: Line, rival: Line, gap: float) -> tuple[Bar, ...]:
         Bar(f"step {a + 1}" if a == b else f"steps {a + 1} to {b + 1}", amount, a, b)
         for a, b, amount in parts
     ]
+    return (*bars, *_rest(bars, gap))
+
+
+def by_parts(best: Line, rival: Line, gap: float) -> tuple[Bar, ...]:
+    """Split the lead among the parts of the rewards, the largest first."""
+    amounts: dict[str, float] = {}
+    for line, sign in ((best, 1.0), (rival, -1.0)):
+        for step in line.steps:
+            for name, part in step.parts.items():
+                amounts[name] = amounts.get(name, 0.0) + sign * step.weight * part
+    if not amounts:
+        return ()
+    bars = [Bar(name, amounts[name]) for name in sorted(amounts, key=lambda n: -abs(amounts[n]))]
+    return (*bars, *_rest(bars, gap))
+
+
+def _rest(bars: list[Bar], gap: float) -> list[Bar]:
+    """What the bars do not add up to."""
     rest = gap - sum(bar.amount for bar in bars)
-    scale = max([abs(gap), *(abs(bar.amount) for bar in bars)])
-    if abs(rest) > 1e-9 * scale:
-        bars.append(Bar("after the last step, and correction for noise", rest))
-    return tuple(bars)
+    if abs(rest) <= 1e-9 * max([abs(gap), *(abs(bar.amount) for bar in bars)]):
+        return []
+    return [Bar("after the last step, and correction for noise", rest)]
 
 
 def _summary(plan: Plan, best: Line, rival: Line | None) -> str:

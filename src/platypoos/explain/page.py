@@ -70,7 +70,7 @@ def plan_page(why: Explanation, model: Any = None) -> str:
         **_values(why),
         **_sequences(why, Painter(model)),
         map=_map(why, model),
-        **_waterfall(why),
+        waterfalls=_waterfalls(why),
         heat=None if why.searched is None else _heat(why, why.searched),
         tree=None if why.searched is None else _tree(why, why.searched),
     )
@@ -245,30 +245,39 @@ def _map(why: Explanation, model: Any) -> dict[str, Any] | None:
     }
 
 
-def _waterfall(why: Explanation) -> dict[str, Any]:
-    """Bars of which each begins where the last one ended."""
-    if why.rival is None or not why.bars:
-        return {"waterfall": [], "waterfall_note": ""}
-    edges = [0.0]
-    for bar in why.bars:
-        edges.append(edges[-1] + bar.amount)
-    scale = Scale(edges)
-    rows = [
-        {
-            "label": bar.label,
-            "kind": "up" if bar.amount >= 0 else "down",
-            "text": signed(bar.amount),
-            **scale.between(low, high),
+def _waterfalls(why: Explanation) -> list[dict[str, Any]]:
+    """Bars of which each begins where the last one ended: by parts of the reward, and by steps."""
+    if why.rival is None:
+        return []
+    difference = f"to the difference of {why.best.label} and {why.rival.label}: the difference of"
+    notes = {
+        "parts": f"What each part of the rewards adds {difference} the two, discounted.",
+        "steps": f"What each step adds {difference} the two rewards, discounted.",
+    }
+    found = []
+    for name, bars in (("parts", why.parts), ("steps", why.bars)):
+        edges = [0.0]
+        for bar in bars:
+            edges.append(edges[-1] + bar.amount)
+        scale = Scale(edges)
+        rows = [
+            {
+                "label": bar.label,
+                "kind": "up" if bar.amount >= 0 else "down",
+                "text": signed(bar.amount),
+                **scale.between(low, high),
+            }
+            for bar, low, high in zip(bars, edges, edges[1:], strict=False)
+        ]
+        sums: dict[str, Any] = {
+            "label": "the difference of the values",
+            "kind": "sum",
+            "text": number(edges[-1], 4),
         }
-        for bar, low, high in zip(why.bars, edges, edges[1:], strict=False)
-    ]
-    total = {"label": "the difference of the values", "kind": "sum", "text": number(edges[-1], 4)}
-    rows.append(total | scale.between(0.0, edges[-1]))
-    note = (
-        f"What each step adds to the difference of {why.best.label} and {why.rival.label}: the "
-        "difference of the two rewards, discounted."
-    )
-    return {"waterfall": [{"zero": scale(0.0)} | row for row in rows], "waterfall_note": note}
+        rows.append(sums | scale.between(0.0, edges[-1]))
+        rows = [row | {"zero": scale(0.0)} for row in rows]
+        found += [{"note": notes[name], "bars": rows}] if bars else []
+    return found
 
 
 def _heat(why: Explanation, searched: Summary) -> dict[str, Any]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -40,6 +40,8 @@ class Step:
     """Steps with the same number share their samples."""
     state: Any
     """Where the step leads; None if that was not kept."""
+    parts: dict[str, float] = field(default_factory=dict)
+    """What the reward consists of, if the model says so."""
 
 
 @dataclass(frozen=True)
@@ -186,7 +188,20 @@ def line_to(plan: Plan, node: int, value: float) -> Line:
         ends = bool(tree.flags[at] & TERMINAL)
         state = plan.states.get(at)
         name = names[action]
-        steps.append(Step(action, name, reward, pulls, weight, total, ends, source, state))
+        steps.append(
+            Step(
+                action,
+                name,
+                reward,
+                pulls,
+                weight,
+                total,
+                ends,
+                source,
+                state,
+                plan.parts.get(at, {}),
+            )
+        )
     first = steps[0].action if steps else plan.action_index
     error = None if plan.noise is None else plan.noise.deviation * spread_of(steps)
     name, label = names[first], plan.labels[first]

@@ -121,6 +121,7 @@ def _line_as_dict(line: Line) -> dict[str, Any]:
                 "ends": step.ends,
                 "source": step.source,
                 "state": plain(step.state),
+                **({"parts": plain(step.parts)} if step.parts else {}),
             }
             for step in line.steps
         ],
@@ -145,6 +146,7 @@ def plan_fields(data: dict[str, Any]) -> dict[str, Any]:
     tree = make_tree(1 + sum(len(line["steps"]) for line in sequences))
     set_root(tree)
     states: dict[int, Any] = {}
+    parts: dict[int, dict[str, float]] = {}
     sources = np.zeros(len(tree.parent), np.int64)
     node, size = ROOT, 1
     for line in sequences:
@@ -158,6 +160,8 @@ def plan_fields(data: dict[str, Any]) -> dict[str, Any]:
             sources[size] = step["source"]
             if step["state"] is not None:
                 states[size] = step["state"]
+            if "parts" in step:
+                parts[size] = {name: _number(part) for name, part in step["parts"].items()}
             last, size = size, size + 1
         node = last if line["action"] == data["action"] else node
     tree.size[0] = size
@@ -184,6 +188,7 @@ def plan_fields(data: dict[str, Any]) -> dict[str, Any]:
         "note": data.get("note", ""),
         "horizon": data["horizon"],
         "states": states,
+        "parts": parts,
         "sources": sources,
         "noise": data["noise"],
         "outcomes": [

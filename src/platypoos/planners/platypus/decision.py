@@ -52,6 +52,7 @@ def describe(search: Search) -> dict[str, Any]:
         "improvement": improvement(search, chosen),
         "states": states,
         "sources": np.array(sources),
+        "parts": {n: edge.parts for n, edge in enumerate(edges, 1) if edge.parts is not None},
         "noise": Noise(math.sqrt(graph.variance), graph.middle + graph.origin, graph.spread),
         "searched": None if graph.endless else Searched(graph),
     }
