@@ -344,8 +344,8 @@ def page_of_one_look(rows: list[Row], args: argparse.Namespace) -> str:
          "once, and nothing was changed afterwards."),
         "",
         *table(HEAD, lines),
-        f"The interval of the lead holds in {share(inside)} of {count} plans with 300 calls and "
-        "more.",
+        (f"The interval of the lead holds in {share(inside)} of {count} plans with 300 calls and "
+        "more."),
         "",
     ])  # fmt: skip
 

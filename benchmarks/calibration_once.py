@@ -23,14 +23,14 @@ def jobs(seed: int, noise: float) -> pp.problems.Tabular:
     length = rng.integers(1, 6, count)
     weight = rng.integers(1, 5, count)
     due = rng.integers(2, int(0.8 * length.sum()), count)
-    rules = (lambda j: due[j], lambda j: length[j], lambda j: -weight[j], lambda j: j)
-    successor = np.zeros((1 << count, len(rules)), np.int64)
+    orders = (due, length, -weight, np.arange(count))
+    successor = np.zeros((1 << count, len(orders)), np.int64)
     reward = np.zeros(successor.shape)
     for done in range((1 << count) - 1):
         left = [j for j in range(count) if not done >> j & 1]
         time = int(sum(length[j] for j in range(count) if done >> j & 1))
-        for action, rule in enumerate(rules):
-            job = min(left, key=lambda j: (rule(j), j))
+        for action, order in enumerate(orders):
+            job = min(left, key=lambda j: (order[j], j))
             late = max(0, time + int(length[job]) - int(due[job]))
             successor[done, action] = done | 1 << job
             reward[done, action] = 3.0 * weight[job] * (late == 0) - 0.5 * weight[job] * late

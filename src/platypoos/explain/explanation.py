@@ -12,9 +12,17 @@ from platypoos.explain.arrays import bars as small_bars
 from platypoos.explain.arrays import courses
 from platypoos.explain.flips import Flip, flips_of
 from platypoos.explain.origin import code_of
-from platypoos.explain.sequences import CONFIDENT, Line, lines_of, spread_of
+from platypoos.explain.sequences import CONFIDENT, Line, lines_of, rule_line, spread_of
 from platypoos.explain.summary import Summary
-from platypoos.explain.verdict import Lead, how_sure, is_open, shown, verdict_of, why_not
+from platypoos.explain.verdict import (
+    Lead,
+    beside_the_rule,
+    how_sure,
+    is_open,
+    shown,
+    verdict_of,
+    why_not,
+)
 from platypoos.markup import Table, notebook, plain, rounded, show_state, signed
 from platypoos.spaces import Tried
 
@@ -103,6 +111,12 @@ class Explanation:
     lines of many do not tell."""
     parts: tuple[Bar, ...]
     """The same by what rewards consist of; none if the model does not say so (``pp.Reward``)."""
+    rule: Line | None
+    """What your rule does, if there is one; the plan is compared with it over these steps."""
+    beside_rule: str
+    """What the plan gains over your rule, in words; empty if nobody knows."""
+    rule_bars: tuple[Bar, ...]
+    """Where this gain comes from: the parts of the rewards, or else the steps."""
     flips: tuple[Flip, ...]
     searched: Summary | None
     calls: int
@@ -137,6 +151,9 @@ class Explanation:
         data["cases"] = [vars(case) for case in self.cases]
         data["bars"] = [vars(bar) for bar in self.bars]
         data["parts"] = [vars(bar) for bar in self.parts]
+        data["rule"] = None if self.rule is None else self.rule.as_dict()
+        data["beside_rule"] = self.beside_rule
+        data["rule_bars"] = [vars(bar) for bar in self.rule_bars]
         data["flips"] = [flip.as_dict() for flip in self.flips]
         data["searched"] = None if self.searched is None else self.searched.as_dict()
         return plain(data)  # type: ignore[no-any-return]
@@ -157,6 +174,7 @@ class Explanation:
         """The titles and bars there are: by parts of the reward, and by steps."""
         found = [(f"{self.bars_title}, by what rewards consist of", self.parts)]
         found.append((f"{self.bars_title}, step by step", self.bars))
+        found.append(("where the gain over your rule comes from", self.rule_bars))
         return [(title, bars) for title, bars in found if bars]
 
     def __repr__(self) -> str:
@@ -217,7 +235,10 @@ def explanation_of(plan: Plan, command: str | None = None) -> Explanation:
         for action in range(plan.num_actions)
     )
     parts_at, meets_at = (None, None) if rival is None else meeting(best, rival)
-    origin = plan.origin
+    origin, rule, gain = plan.origin, rule_line(plan), plan.improvement
+    rule_bars: tuple[Bar, ...] = ()
+    if rule is not None and gain is not None and gain.estimate != 0.0:
+        rule_bars = by_parts(best, rule, gain.estimate) or waterfall(best, rule, gain.estimate)
     return Explanation(
         action=plan.action_index,
         name=plan.action_names[plan.action_index],
@@ -234,6 +255,9 @@ def explanation_of(plan: Plan, command: str | None = None) -> Explanation:
         meets_at=meets_at,
         bars=bars,
         parts=parts,
+        rule=rule,
+        beside_rule=beside_the_rule(plan),
+        rule_bars=rule_bars,
         flips=flips_of(plan, best, rival),
         searched=searched,
         calls=plan.calls,
@@ -348,6 +372,8 @@ def _summary(plan: Plan, best: Line, rival: Line | None) -> str:
             text += f" Noise makes this uncertain by ± {rounded(margin, margin)} at least."
     if plan.noise is not None and plan.noise.deviation == 0.0:
         text += " No noise was seen in the rewards."
+    rule = beside_the_rule(plan)
+    text += f" {rule[0].upper()}{rule[1:]}." if rule else ""
     sure = how_sure(plan)
     return f"{text} {sure[0].upper()}{sure[1:]}." if sure else text
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from platypoos.checks import same
 from platypoos.errors import InvalidArgument
 from platypoos.explain.arrays import MOST_COORDINATES, contents
-from platypoos.explain.explanation import Choice, Explanation, describe_state
+from platypoos.explain.explanation import Bar, Choice, Explanation, describe_state
 from platypoos.explain.pictures import Painter, landmarks_of, places_of
 from platypoos.explain.sequences import Line
 from platypoos.explain.summary import Summary
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 MOST_CHOICES, MOST_COLUMNS, MOST_CASES = 12, 10, 8
 SINGLE = 6
 """Steps ahead that have a row of their own in the table of calls."""
+TOTAL = "the difference of the values"
 QUOTES = "'\""
 SHOWN_STEPS, MOST_STEPS, PICTURES = 8, 400, 10
 """Steps that are shown at once, after a click, and with a picture."""
@@ -71,6 +72,7 @@ def plan_page(why: Explanation, model: Any = None) -> str:
         **_sequences(why, Painter(model)),
         map=_map(why, model),
         waterfalls=_waterfalls(why),
+        rule=_rule(why),
         heat=None if why.searched is None else _heat(why, why.searched),
         tree=None if why.searched is None else _tree(why, why.searched),
     )
@@ -250,34 +252,51 @@ def _waterfalls(why: Explanation) -> list[dict[str, Any]]:
     if why.rival is None:
         return []
     difference = f"to the difference of {why.best.label} and {why.rival.label}: the difference of"
-    notes = {
-        "parts": f"What each part of the rewards adds {difference} the two, discounted.",
-        "steps": f"What each step adds {difference} the two rewards, discounted.",
-    }
-    found = []
-    for name, bars in (("parts", why.parts), ("steps", why.bars)):
-        edges = [0.0]
-        for bar in bars:
-            edges.append(edges[-1] + bar.amount)
-        scale = Scale(edges)
-        rows = [
-            {
-                "label": bar.label,
-                "kind": "up" if bar.amount >= 0 else "down",
-                "text": signed(bar.amount),
-                **scale.between(low, high),
-            }
-            for bar, low, high in zip(bars, edges, edges[1:], strict=False)
-        ]
-        sums: dict[str, Any] = {
-            "label": "the difference of the values",
-            "kind": "sum",
-            "text": number(edges[-1], 4),
+    parts = f"What each part of the rewards adds {difference} the two, discounted."
+    steps = f"What each step adds {difference} the two rewards, discounted."
+    named = ((parts, why.parts), (steps, why.bars))
+    return [{"note": note, "bars": _chart(bars, TOTAL)} for note, bars in named if bars]
+
+
+def _chart(bars: Sequence[Bar], total: str) -> list[dict[str, Any]]:
+    """Bars of which each begins where the last one ended, and their sum."""
+    edges = [0.0]
+    for bar in bars:
+        edges.append(edges[-1] + bar.amount)
+    scale = Scale(edges)
+    rows = [
+        {
+            "label": bar.label,
+            "kind": "up" if bar.amount >= 0 else "down",
+            "text": signed(bar.amount),
+            "zero": scale(0.0),
+            **scale.between(low, high),
         }
-        rows.append(sums | scale.between(0.0, edges[-1]))
-        rows = [row | {"zero": scale(0.0)} for row in rows]
-        found += [{"note": notes[name], "bars": rows}] if bars else []
-    return found
+        for bar, low, high in zip(bars, edges, edges[1:], strict=False)
+    ]
+    last = {"label": total, "kind": "sum", "text": number(edges[-1], 4), "zero": scale(0.0)}
+    return [*rows, {**last, **scale.between(0.0, edges[-1])}]
+
+
+def _rule(why: Explanation) -> dict[str, Any] | None:
+    """The plan beside the user's rule."""
+    if not why.beside_rule:
+        return None
+    painter = Painter(None)
+    rows = [
+        {
+            "number": t + 1,
+            "best": _step(why.best, t, painter),
+            "rival": _step(why.rule, t, painter),
+        }
+        for t in range(len(why.rule.steps) if why.rule and why.rule_bars else 0)
+    ]
+    return {
+        "note": f"{why.beside_rule[0].upper()}{why.beside_rule[1:]}.",
+        "bars": _chart(why.rule_bars, "the gain over your rule") if why.rule_bars else [],
+        "rows": rows[:SHOWN_STEPS],
+        "hidden": len(rows[SHOWN_STEPS:]),
+    }
 
 
 def _heat(why: Explanation, searched: Summary) -> dict[str, Any]:

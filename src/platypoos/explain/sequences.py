@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from platypoos.discounting import spans
-from platypoos.ledger.tree import OPENED, ROOT, TERMINAL, Tree
+from platypoos.ledger.tree import OPENED, ROOT, TERMINAL, Tree, path_to
 from platypoos.markup import rounded
 
 if TYPE_CHECKING:
@@ -139,6 +139,8 @@ def ends_by_action(plan: Plan) -> dict[int, int]:
     leaf[tree.parent[1:size]] = False
     leaf[ROOT] = False
     eligible = np.isfinite(sums) & (leaf | (tree.flags[:size] & OPENED == 0))
+    if plan.rule_node is not None:  # it is a sequence of its own, beside the best ones
+        eligible[path_to(tree, plan.rule_node)] = leaf[plan.rule_node] = False
     if np.bincount(first[leaf], minlength=1).max() <= 1:  # one sequence for each first action
         eligible = leaf
     eligible[ROOT] = False
@@ -217,6 +219,14 @@ def spread_of(steps: Sequence[Step], others: Sequence[Step] = ()) -> float:
             weights[step.source] = weights.get(step.source, 0.0) + sign * step.weight
             samples[step.source] = max(1, step.samples)
     return math.sqrt(sum(weight**2 / samples[i] for i, weight in weights.items()))
+
+
+def rule_line(plan: Plan) -> Line | None:
+    """What the user's rule does; None if there is no rule, or if the planner does not say."""
+    if plan.rule_node is None:
+        return None
+    gain = plan.improvement
+    return line_to(plan, plan.rule_node, math.nan if gain is None else plan.value - gain.estimate)
 
 
 def lines_of(plan: Plan) -> dict[int, Line]:

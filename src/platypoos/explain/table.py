@@ -8,8 +8,8 @@ import numpy as np
 
 from platypoos.explain.arrays import MOST_COORDINATES, bars, courses
 from platypoos.explain.origin import barred_in
-from platypoos.explain.sequences import Line, lines_of
-from platypoos.explain.verdict import how_sure, lead_of
+from platypoos.explain.sequences import Line, lines_of, rule_line
+from platypoos.explain.verdict import beside_the_rule, how_sure, lead_of
 from platypoos.markup import Table, number, show_state, text_table
 from platypoos.markup import notebook as as_html
 from platypoos.spaces import Tried
@@ -62,14 +62,19 @@ def values_table(plan: Plan, lines: dict[int, Line]) -> tuple[list[str], list[li
     return head, rows
 
 
-def steps_table(line: Line) -> tuple[list[str], list[list[str]]]:
-    """The first steps of a sequence."""
+def steps_table(plan: Plan, line: Line) -> tuple[list[str], list[list[str]]]:
+    """The first steps of a sequence, beside those of the user's rule."""
     shown = line.steps[:MOST_STEPS]
+    rule = rule_line(plan)
     with_states = all(step.state is not None for step in shown)
     head = ["step", "action", "reward", "samples", *(["leads to"] if with_states else [])]
+    head[1:1] = [] if rule is None else ["your rule", "its reward"]
     rows = []
     for t, step in enumerate(shown):
         row = [str(t + 1), step.name, number(step.reward, 5), str(step.samples)]
+        if rule is not None:
+            its = rule.steps[t] if t < len(rule.steps) else None
+            row[1:1] = ["", ""] if its is None else [its.name, number(its.reward, 5)]
         if with_states:
             end = " (the end)" if step.ends else ""
             row.append(show_state(step.state, STATE_WIDTH) + end)
@@ -122,19 +127,6 @@ def footer(plan: Plan) -> str:
     return text
 
 
-def beside_the_rule(plan: Plan) -> str:
-    """What the plan gains over the user's rule, in one line."""
-    gain = plan.improvement
-    if gain is None:
-        return ""
-    if gain.estimate == 0.0:
-        return "your rule does the same: nothing better was found"
-    text = f"better than your rule by {number(gain.estimate)}"
-    if gain.low != gain.high:
-        text += f" ({number(gain.low)} to {number(gain.high)} with 95 % confidence)"
-    return text
-
-
 def table(plan: Plan) -> str:
     """The plan as text."""
     lines = lines_of(plan)
@@ -143,7 +135,7 @@ def table(plan: Plan) -> str:
     shown = ["  " + row for row in text_table(head, rows)]
     if plan.num_actions > MOST_ACTIONS:
         shown.append(f"  … {plan.num_actions - MOST_ACTIONS} other actions")
-    head, rows = steps_table(best)
+    head, rows = steps_table(plan, best)
     steps = ["  " + row for row in _flush(head, rows)]
     if len(best.steps) > MOST_STEPS:
         steps.append(f"  … {len(best.steps) - MOST_STEPS} more")
@@ -186,7 +178,7 @@ def notebook(plan: Plan) -> str:
         parts.append(Table(*outcomes_table(plan)))
         parts += [rest for rest in [outcomes_left(plan)] if rest]
     parts.append(LIKELIEST if plan.outcomes else SEQUENCE)
-    parts.append(Table(*steps_table(best)))
+    parts.append(Table(*steps_table(plan, best)))
     if len(best.steps) > MOST_STEPS:
         parts.append(f"… {len(best.steps) - MOST_STEPS} more")
     drawn = courses_table(plan)

@@ -99,6 +99,17 @@ def lead_of(plan: Plan) -> str:
     return f"ahead of the runner-up by {shown(lead)}"
 
 
+def beside_the_rule(plan: Plan) -> str:
+    """What the plan gains over the user's rule, as a part of a sentence; empty if nobody knows."""
+    gain = plan.improvement
+    if gain is None:
+        return ""
+    if gain.estimate == 0.0:
+        return "your rule does the same: nothing better was found"
+    lead = Lead(*gain)
+    return f"better than your rule by {shown(lead)}" + ("; noise may be all of it" * is_open(lead))
+
+
 def why_not(plan: Plan) -> str:
     """Why an action that shows a higher value is not taken."""
     lines: dict[int, Line] = lines_of(plan)
