@@ -350,6 +350,16 @@ def page_of_one_look(rows: list[Row], args: argparse.Namespace) -> str:
     ])  # fmt: skip
 
 
+def write_part(heading: str, text: str) -> None:
+    """Put a part into the page, in place of the one with this heading if there is one."""
+    target = RESULTS / "calibration.md"
+    parts = target.read_text(encoding="utf-8").split("\n## ")
+    title = heading.removeprefix("## ")
+    kept = [part.rstrip() for part in parts if not part.startswith(title)]
+    written = "\n\n## ".join([*kept, text.removeprefix("## ").rstrip()])
+    target.write_text(written + "\n", encoding="utf-8")
+
+
 def draw(rows: list[Row], path: Path) -> None:
     """The reliability diagram."""
     from matplotlib.figure import Figure
@@ -389,16 +399,16 @@ def main() -> None:
     if args.fit:
         show_fit(run(args, FITS, args.budgets, stops=False))
         return
-    target = RESULTS / "calibration.md"
-    before, mark, once = target.read_text(encoding="utf-8").partition(SINGLE_LOOK)
     if args.once:
         rows = run(args, ONCE, args.budgets, stops=False)
-        target.write_text(f"{before.rstrip()}\n\n{page_of_one_look(rows, args)}", encoding="utf-8")
+        write_part(SINGLE_LOOK, page_of_one_look(rows, args))
         print("all:", summary(figures(rows, np.array([row["confidence"] for row in rows]))))
         return
     rows = run(args, JUDGES, args.budgets, stops=False)
     stopped = run(args, JUDGES, [args.stops], stops=True)
-    target.write_text(f"{page(rows, stopped, args)}\n{mark}{once}", encoding="utf-8")
+    target = RESULTS / "calibration.md"
+    _, mark, others = target.read_text(encoding="utf-8").partition(SINGLE_LOOK)
+    target.write_text(f"{page(rows, stopped, args)}\n{mark}{others}", encoding="utf-8")
     draw(rows, RESULTS / "calibration.png")
     print("all:", summary(figures(rows, np.array([row["confidence"] for row in rows]))))
     print(target)

@@ -277,11 +277,11 @@ def test_noise_that_can_be_borne(silent):
 def test_calls_that_narrow_the_margin():
     """With as many calls as it says, the margin is about as small as the lead was.
 
-    Noise 8, ten seeds, a margin of 15 % for "about".
+    Noise 8, twenty seeds, a margin of 15 % for "about".
     """
     model = pp.problems.SwitchChain(noise=8.0)
     tried = 0
-    for seed in range(10):
+    for seed in range(20):
         found = pp.plan(model, budget=200, discount=0.95, seed=seed)
         (claim,) = (f for f in found.explain().flips if f.kind == "calls")
         if not claim.amount or claim.amount > 10_000:
@@ -290,7 +290,7 @@ def test_calls_that_narrow_the_margin():
         again = pp.plan(model, budget=int(claim.amount), discount=0.95, seed=seed)
         best, rival = again.explain().best, again.explain().rival
         margin = 1.96 * again.noise.deviation * spread_of(best.steps, rival.steps)
-        assert margin < 1.15 * found.explain().gap, seed
+        assert margin < 1.15 * found.lead.estimate, seed
         tried += 1
     assert tried >= 3
 

@@ -127,9 +127,9 @@ def test_the_parts_of_the_page(pages, browser):
     titles = [title.text for title in find("h2")]
     assert titles == [
         "What each first action is worth",
-        "The best sequence and its rival",
         "Where the lead comes from",
         "What would change the decision",
+        "The best sequence and its rival",
         "Where the calls went",
         "The tree",
         "Make it again",

@@ -12,13 +12,21 @@ from platypoos.explain.arrays import bars as small_bars
 from platypoos.explain.arrays import courses
 from platypoos.explain.flips import Flip, flips_of
 from platypoos.explain.origin import code_of
-from platypoos.explain.sequences import CONFIDENT, Line, lines_of, rule_line, spread_of
+from platypoos.explain.sequences import (
+    CONFIDENT,
+    Line,
+    difference_of_parts,
+    lines_of,
+    rule_line,
+    spread_of,
+)
 from platypoos.explain.summary import Summary
 from platypoos.explain.verdict import (
     Lead,
     beside_the_rule,
     how_sure,
     is_open,
+    on_fresh,
     shown,
     verdict_of,
     why_not,
@@ -325,11 +333,7 @@ def waterfall(best: Line, rival: Line, gap: float) -> tuple[Bar, ...]:
 
 def by_parts(best: Line, rival: Line, gap: float) -> tuple[Bar, ...]:
     """Split the lead among the parts of the rewards, the largest first."""
-    amounts: dict[str, float] = {}
-    for line, sign in ((best, 1.0), (rival, -1.0)):
-        for step in line.steps:
-            for name, part in step.parts.items():
-                amounts[name] = amounts.get(name, 0.0) + sign * step.weight * part
+    amounts = difference_of_parts(best, rival)
     if not amounts:
         return ()
     bars = [Bar(name, amounts[name]) for name in sorted(amounts, key=lambda n: -abs(amounts[n]))]
@@ -363,7 +367,7 @@ def _summary(plan: Plan, best: Line, rival: Line | None) -> str:
         text += f" It was preferred to {other}, though that shows a higher value, {rival.shown}: "
         text += f"{why_not(plan)}."
     else:
-        text += f" It beats {other} by {shown(lead)}."
+        text += f" It beats {other} by {shown(lead)}{on_fresh(plan)}."
         noise = 0.0 if plan.noise is None else plan.noise.deviation
         if is_open(lead):
             text += " Noise may be all of this lead."

@@ -15,7 +15,7 @@ from platypoos.explain.sequences import Line
 from platypoos.explain.summary import Summary
 from platypoos.explain.verdict import MEANING, is_open, kind_of
 from platypoos.explain.verdict import shown as shown_lead
-from platypoos.markup import fields_of, number, render, rounded, show_state, signed
+from platypoos.markup import fields_of, number, render, rounded, show_state
 
 if TYPE_CHECKING:
     from platypoos.plan import Plan
@@ -117,7 +117,11 @@ def _values(why: Explanation) -> dict[str, Any]:
             "sequences, so that values are a little too high."
         )
     if why.lead is not None and why.rival is not None:
-        note += f" The lead over {why.rival.label} is {shown_lead(why.lead)}."
+        if why.lead.estimate == why.gap:
+            note += f" The lead over {why.rival.label} is {shown_lead(why.lead)}."
+        else:
+            note += f" Fresh samples, which chose nothing, say that the lead over {why.rival.label}"
+            note += f" is {shown_lead(why.lead)}."
         if is_open(why.lead):
             note += " Noise may be all of it."
     return {
@@ -263,18 +267,18 @@ def _chart(bars: Sequence[Bar], total: str) -> list[dict[str, Any]]:
     edges = [0.0]
     for bar in bars:
         edges.append(edges[-1] + bar.amount)
-    scale = Scale(edges)
+    scale, fine = Scale(edges), max(map(abs, edges)) / 200
     rows = [
         {
             "label": bar.label,
             "kind": "up" if bar.amount >= 0 else "down",
-            "text": signed(bar.amount),
+            "text": ("+" if bar.amount > 0 else "−") + rounded(abs(bar.amount), fine),
             "zero": scale(0.0),
             **scale.between(low, high),
         }
         for bar, low, high in zip(bars, edges, edges[1:], strict=False)
     ]
-    last = {"label": total, "kind": "sum", "text": number(edges[-1], 4), "zero": scale(0.0)}
+    last = {"label": total, "kind": "sum", "text": rounded(edges[-1], fine), "zero": scale(0.0)}
     return [*rows, {**last, **scale.between(0.0, edges[-1])}]
 
 

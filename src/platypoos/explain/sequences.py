@@ -221,6 +221,16 @@ def spread_of(steps: Sequence[Step], others: Sequence[Step] = ()) -> float:
     return math.sqrt(sum(weight**2 / samples[i] for i, weight in weights.items()))
 
 
+def difference_of_parts(one: Line, other: Line) -> dict[str, float]:
+    """What each part of the rewards brings more along a sequence than along another one."""
+    amounts: dict[str, float] = {}
+    for line, sign in ((one, 1.0), (other, -1.0)):
+        for step in line.steps:
+            for name, part in step.parts.items():
+                amounts[name] = amounts.get(name, 0.0) + sign * step.weight * part
+    return amounts
+
+
 def rule_line(plan: Plan) -> Line | None:
     """What the user's rule does; None if there is no rule, or if the planner does not say."""
     if plan.rule_node is None:

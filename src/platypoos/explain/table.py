@@ -10,7 +10,7 @@ from platypoos.explain.arrays import MOST_COORDINATES, bars, courses
 from platypoos.explain.origin import barred_in
 from platypoos.explain.sequences import Line, lines_of, rule_line
 from platypoos.explain.verdict import beside_the_rule, how_sure, lead_of
-from platypoos.markup import Table, number, show_state, text_table
+from platypoos.markup import Table, number, rounded, show_state, text_table
 from platypoos.markup import notebook as as_html
 from platypoos.spaces import Tried
 
@@ -50,13 +50,14 @@ def values_table(plan: Plan, lines: dict[int, Line]) -> tuple[list[str], list[li
     for action in [plan.action_index, *order][:MOST_ACTIONS]:
         value = values[action]
         unknown = "not allowed" if action in barred else "not evaluated"
-        row = [plan.action_names[action], unknown if np.isnan(value) else number(value)]
+        interval = lines[action].interval if with_interval and action in lines else None
+        margin = 0.0 if interval is None else (interval[1] - interval[0]) / 2
+        shown = unknown if np.isnan(value) else rounded(value, margin) if margin else number(value)
+        row = [plan.action_names[action], shown]
         if isinstance(space, Tried):
             row.insert(1, bars(space, space.payloads[action]))
         if with_interval:
-            interval = lines[action].interval if action in lines else None
-            text = "" if interval is None else f"{number(interval[0])} to {number(interval[1])}"
-            row.append(text)
+            row.append(f"± {rounded(margin, margin)}" if margin else "")
         role = {plan.action_index: "recommended", plan.rival: "runner-up"}.get(action, "")
         rows.append([*row, role])
     return head, rows
@@ -68,13 +69,13 @@ def steps_table(plan: Plan, line: Line) -> tuple[list[str], list[list[str]]]:
     rule = rule_line(plan)
     with_states = all(step.state is not None for step in shown)
     head = ["step", "action", "reward", "samples", *(["leads to"] if with_states else [])]
-    head[1:1] = [] if rule is None else ["your rule", "its reward"]
+    head[4:4] = [] if rule is None else ["your rule", "its reward"]
     rows = []
     for t, step in enumerate(shown):
         row = [str(t + 1), step.name, number(step.reward, 5), str(step.samples)]
         if rule is not None:
             its = rule.steps[t] if t < len(rule.steps) else None
-            row[1:1] = ["", ""] if its is None else [its.name, number(its.reward, 5)]
+            row += ["", ""] if its is None else [its.name, number(its.reward, 5)]
         if with_states:
             end = " (the end)" if step.ends else ""
             row.append(show_state(step.state, STATE_WIDTH) + end)

@@ -96,7 +96,12 @@ def lead_of(plan: Plan) -> str:
         return "worth the same as the runner-up"
     if lead.estimate < 0.0:
         return f"the runner-up shows a higher value: {why_not(plan)}"
-    return f"ahead of the runner-up by {shown(lead)}"
+    return f"ahead of the runner-up by {shown(lead)}{on_fresh(plan)}"
+
+
+def on_fresh(plan: Plan) -> str:
+    """Where a lead comes from that is not the difference of the values that are shown."""
+    return "" if plan.heard is None else " on fresh samples"
 
 
 def beside_the_rule(plan: Plan) -> str:
