@@ -147,3 +147,21 @@ def test_parts_harm_no_planner(planner):
     )
     assert sum(episode.rewards) <= 0.0
     assert json.dumps(episode.as_dict()["steps"][0]["reward"])
+
+
+def test_how_much_more_or_less_a_part_must_count():
+    """The two sequences, with the part counted so, are worth the same."""
+    plan = pp.plan(pp.FunctionModel(house, 2, (0, 1)), budget=300, discount=0.9, seed=0)
+    why = plan.explain()
+    flips = [flip for flip in why.flips if flip.part]
+    assert flips
+    best = rewards_along([step.action for step in why.best.steps], 0.9)
+    rival = rewards_along([step.action for step in why.rival.steps], 0.9)
+    for flip in flips:
+        changed = {name: 1.0 + flip.amount * (name == flip.part) for name in best}
+        ours, theirs = (sum(changed[n] * one[n] for n in best) for one in (best, rival))
+        rest = why.gap - sum(best.values()) + sum(rival.values())
+        assert ours - theirs + rest == pytest.approx(0.0, abs=1e-9)
+        assert (
+            f"{100 * abs(flip.amount):.0f} % {'more' if flip.amount > 0 else 'less'}" in flip.text
+        )

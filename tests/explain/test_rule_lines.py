@@ -64,8 +64,9 @@ def test_the_line_of_the_rule_is_what_the_rule_does(tmp_path):
     assert why.best.value == plan.value
     page = (tmp_path / "why.html").read_text(encoding="utf-8")
     words = why.beside_rule[0].upper() + why.beside_rule[1:]
-    for text in (page, why.summary, str(why)):
-        assert words in text
+    assert words in page
+    for text in (why.summary, str(why), str(plan), plan._repr_html_()):
+        assert why.beside_rule in text
     assert "Compared with your rule" in page
     assert "your rule" in str(plan).split("sequence:")[1]
     json.dumps(why.as_dict())

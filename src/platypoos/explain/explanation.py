@@ -41,6 +41,8 @@ VERSION = 1
 """Of the data; it changes when a field changes its meaning or goes."""
 MOST_BARS = 9
 """Bars of the waterfall; neighbouring steps that matter least are drawn as one."""
+REST = "after the last step, and correction for noise"
+"""The bar for what the others do not add up to."""
 
 
 @dataclass(frozen=True)
@@ -345,7 +347,7 @@ def _rest(bars: list[Bar], gap: float) -> list[Bar]:
     rest = gap - sum(bar.amount for bar in bars)
     if abs(rest) <= 1e-9 * max([abs(gap), *(abs(bar.amount) for bar in bars)]):
         return []
-    return [Bar("after the last step, and correction for noise", rest)]
+    return [Bar(REST, rest)]
 
 
 def _summary(plan: Plan, best: Line, rival: Line | None) -> str:
@@ -377,7 +379,10 @@ def _summary(plan: Plan, best: Line, rival: Line | None) -> str:
     if plan.noise is not None and plan.noise.deviation == 0.0:
         text += " No noise was seen in the rewards."
     rule = beside_the_rule(plan)
-    text += f" {rule[0].upper()}{rule[1:]}." if rule else ""
+    if rule.startswith("better"):
+        text += f" It is {rule}."
+    elif rule:
+        text += f" {rule[0].upper()}{rule[1:]}."
     sure = how_sure(plan)
     return f"{text} {sure[0].upper()}{sure[1:]}." if sure else text
 

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any
 from platypoos.checks import same
 from platypoos.errors import InvalidArgument
 from platypoos.explain.arrays import MOST_COORDINATES, contents
-from platypoos.explain.explanation import Bar, Choice, Explanation, describe_state
+from platypoos.explain.explanation import REST, Bar, Choice, Explanation, describe_state
 from platypoos.explain.pictures import Painter, landmarks_of, places_of
 from platypoos.explain.sequences import Line
 from platypoos.explain.summary import Summary
-from platypoos.explain.verdict import MEANING, is_open, kind_of
+from platypoos.explain.verdict import is_open, kind_of, meaning_of
 from platypoos.explain.verdict import shown as shown_lead
 from platypoos.markup import fields_of, number, render, rounded, show_state
 
@@ -57,14 +57,13 @@ def plan_page(why: Explanation, model: Any = None) -> str:
     if why.coordinates:
         facts.append(contents([name for name, _, _ in why.coordinates]))
     named = getattr(model, "name", "")
-    verdict = kind_of(why.verdict)
     return render(
         "plan.html",
         why=why,
         name=why.best.label if why.name.isdigit() else why.name,
         topic=named if isinstance(named, str) else "",
-        verdict_kind=verdict,
-        meaning=MEANING.get(verdict, ""),
+        verdict_kind=kind_of(why.verdict),
+        meaning=meaning_of(why.verdict),
         facts_shown=facts,
         MOST_CHOICES=MOST_CHOICES,
         SHOWN_STEPS=SHOWN_STEPS,
@@ -258,6 +257,9 @@ def _waterfalls(why: Explanation) -> list[dict[str, Any]]:
     difference = f"to the difference of {why.best.label} and {why.rival.label}: the difference of"
     parts = f"What each part of the rewards adds {difference} the two, discounted."
     steps = f"What each step adds {difference} the two rewards, discounted."
+    if why.lead is not None and why.lead.estimate != why.gap:
+        told = f" All samples are in it; the lead by fresh ones is {shown_lead(why.lead)}."
+        parts, steps = parts + told, steps + told
     named = ((parts, why.parts), (steps, why.bars))
     return [{"note": note, "bars": _chart(bars, TOTAL)} for note, bars in named if bars]
 
@@ -277,6 +279,7 @@ def _chart(bars: Sequence[Bar], total: str) -> list[dict[str, Any]]:
             **scale.between(low, high),
         }
         for bar, low, high in zip(bars, edges, edges[1:], strict=False)
+        if bar.label != REST or abs(bar.amount) > fine
     ]
     last = {"label": total, "kind": "sum", "text": rounded(edges[-1], fine), "zero": scale(0.0)}
     return [*rows, {**last, **scale.between(0.0, edges[-1])}]

@@ -18,8 +18,10 @@ MEANING = {
     "answers.",
     "open": "so many of 100 decisions like this one were right on problems with known answers. "
     "That is as far as was seen: a plan that was not tried may be better.",
+    "": "how sure this decision is cannot be told. That was measured for the default planner only, "
+    "with a list of actions and states that can be stored.",
 }
-"""Of each kind of verdict."""
+"""Of each kind of verdict; the last one where there is none."""
 
 
 class Lead(NamedTuple):
@@ -47,6 +49,17 @@ def verdict_of(plan: Plan) -> str:
     return "clear" if sure >= CLEAR else f"{100.0 * sure:.0f} % sure"
 
 
+def meaning_of(verdict: str) -> str:
+    """What a verdict means, in a sentence.
+
+    >>> meaning_of("")[:40]
+    'How sure this decision is cannot be told'
+    """
+    text = MEANING[kind_of(verdict)]
+    said = f"{verdict}: {text}" if verdict else text
+    return said[0].upper() + said[1:]
+
+
 def kind_of(verdict: str) -> str:
     """The kind of a verdict, as ``MEANING`` has it.
 
@@ -65,7 +78,7 @@ def how_sure(plan: Plan) -> str:
         what = "all within reach is known" if verdict == "proved" else "more calls hardly change it"
         return f"{verdict}: {what}"
     if plan.enough is None:
-        return ""
+        return "how sure it is cannot be told"
     return f"more calls {'are unlikely to' if plan.enough else 'may'} change the decision"
 
 
