@@ -503,6 +503,6 @@ def test_who_has_not_tried_all_is_not_solid():
     def step(place, action, rng):
         return place + int(rng.random() < 0.5), float(action), False
 
-    plan = pp.plan(pp.FunctionModel(step, 4, 0, dynamics="random"), budget=3, seed=0)
+    plan = pp.plan(pp.FunctionModel(step, 4, 0, dynamics="random"), budget=4, seed=0)
     assert plan.signs[1] == 0.0
     assert not plan.enough
