@@ -200,7 +200,7 @@ class Search:
         """How long sequences are.
 
         So long that later rewards are discounted to a fifth; at most a quarter of the calls, so
-        that there are a few, and in a box at most four fourth roots of them. At most three steps
+        that there are a few, and in a box at most three fourth roots of them. At most three steps
         for each call that an action gets, so that there are a few walks; in the first plan, so
         few that all sequences of one action fit in their share of the calls. A rule's roll-outs are
         compared as a whole.

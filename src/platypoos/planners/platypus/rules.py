@@ -60,7 +60,7 @@ class Rules:
     """…and if something is left of the last decision's sequence."""
     length_share: float = 3.0
     """In later plans, sequences have at most so many steps for each call that an action gets."""
-    box_steps: float = 4.0
+    box_steps: float = 3.0
     """Where actions cannot be listed, sequences have this many times N^¼ steps at most."""
     scout_share: float = 0.15
     """In a box: share of the calls for long sequences, if the discount asks for them."""
