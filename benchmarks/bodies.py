@@ -45,11 +45,11 @@ PLANNERS: dict[str, Callable[[float], Any]] = {
 
 INTRODUCTION = (
     "`python benchmarks/bodies.py`. Total reward of an episode: the mean of "
-    f"{len(SEEDS)} seeds (Pendulum-v1: 20) and its standard error. All planners have the same calls "
-    "for each decision, and keep what they know from step to step, if they can. A call is `repeat` "
-    f"steps of the simulator. UCT has a horizon of {UCT_HORIZON} and scales itself. Actions are a list of "
-    "the given length, or the environment's own box. A humanoid that stands gets about 5 for each "
-    "step of the simulator, and its episode ends when it falls."
+    f"{len(SEEDS)} seeds (Pendulum-v1: 20) and its standard error. All planners have the same "
+    "calls for each decision, and keep what they know from step to step, if they can. A call is "
+    f"`repeat` steps of the simulator. UCT has a horizon of {UCT_HORIZON} and scales itself. "
+    "Actions are a list of the given length, or the environment's own box. A humanoid that stands "
+    "gets about 5 for each step of the simulator, and its episode ends when it falls."
 )
 
 
