@@ -197,6 +197,8 @@ def test_demo(tmp_path, capsys):
     out = capsys.readouterr().out
     assert "decision: stay" in out
     assert "CartPole-v1" in out
+    assert "upright after" in out
+    assert (tmp_path / "new" / "pendulum.gif").read_bytes().startswith(b"GIF8")
     picture = tmp_path / "new" / "demo.png"
     assert picture.read_bytes().startswith(b"\x89PNG")
     assert str(picture) in out

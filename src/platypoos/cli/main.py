@@ -152,9 +152,9 @@ def _parser() -> argparse.ArgumentParser:
     add_theory_command(commands)
     demo = commands.add_parser(
         "demo",
-        help="plan on the paper's problem and on CartPole; save a picture and a film",
-        description="Plan on the paper's problem and on Gymnasium's CartPole; save a picture "
-        "and a film.",
+        help="plan on the paper's problem, CartPole and Pendulum; save films",
+        description="Plan on the paper's problem and on Gymnasium's CartPole and Pendulum; save "
+        "a picture and films.",
     )
     demo.add_argument("--out", type=Path, default=Path("out"), help="folder (%(default)s)")
     demo.set_defaults(run=_demo)

@@ -65,7 +65,9 @@ class Rules:
     scout_share: float = 0.15
     """In a box: share of the calls for long sequences, if the discount asks for them."""
     settled_share: float = 0.5
-    """The same where the search of shorter ones has settled."""
+    """The same where the search of shorter ones has settled…"""
+    blind_share: float = 0.9
+    """…and where all of them are worth the same."""
     anew_share: float = 0.5
     """In a box: share of the changes that set a stretch to one new action; the others move it."""
     each_share: float = 0.25
