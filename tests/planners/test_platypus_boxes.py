@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from functools import partial
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from types import SimpleNamespace
 
 import numpy as np

@@ -60,8 +60,8 @@ class Rules:
     """…and if something is left of the last decision's sequence."""
     length_share: float = 3.0
     """In later plans, sequences have at most so many steps for each call that an action gets."""
-    box_steps: float = 3.0
-    """Where actions cannot be listed, sequences have this many times N^¼ steps at most."""
+    box_steps: float = 0.5
+    """Where actions cannot be listed, sequences have this many times √N steps at most, or 12."""
     scout_share: float = 0.15
     """In a box: share of the calls for long sequences, if the discount asks for them."""
     settled_share: float = 0.5
