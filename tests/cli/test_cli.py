@@ -80,6 +80,12 @@ def test_every_planner_on_every_problem(problem, planner, access, capsys):
 
 def test_the_planners_are_listed(capsys):
     assert main(["planners"]) == 0
+    rows = {line.split()[0]: line for line in capsys.readouterr().out.splitlines() if line}
+    for name in pp.planners.available():
+        assert name in rows
+    assert rows["mppi"].split()[1:] == ["box", "yes", "many"]  # it has a memory
+    assert rows["uct"].split()[1:] == ["list", "yes", "value", "rule", "one", "in", "the", "limit"]
+    assert main(["planners", *pp.planners.available()]) == 0
     out = capsys.readouterr().out
     for name, kind in pp.planners.available().items():
         assert f"{name}: " in out
@@ -94,6 +100,8 @@ def test_the_planners_are_listed(capsys):
     olop = next(row for row in rows if row["planner"] == "olop")
     assert olop["parameters"] == {"reward_max": "required", "reward_min": 0.0, "noise": None}
     assert olop["access"] == ["restore", "reset"]
+    assert main(["planners", "utc"]) == 2
+    assert "did you mean 'uct'" in capsys.readouterr().err
 
 
 def test_what_platypus_tells(capsys):
