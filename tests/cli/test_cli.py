@@ -11,7 +11,8 @@ from dataclasses import MISSING
 import pytest
 
 import platypoos as pp
-from platypoos.cli.main import PROBLEMS, main, parameters
+from platypoos.cli.main import PROBLEMS, main
+from platypoos.cli.options import parameters
 
 
 def test_plan_prints_the_decision_and_why(capsys):
@@ -83,7 +84,7 @@ def test_the_planners_are_listed(capsys):
     rows = {line.split()[0]: line for line in capsys.readouterr().out.splitlines() if line}
     for name in pp.planners.available():
         assert name in rows
-    assert rows["mppi"].split()[1:] == ["box", "yes", "many"]  # it has a memory
+    assert rows["mppi"].split()[1:] == ["box", "yes", "value", "yes", "many"]
     assert rows["uct"].split()[1:] == ["list", "yes", "value", "rule", "one", "in", "the", "limit"]
     assert main(["planners", *pp.planners.available()]) == 0
     out = capsys.readouterr().out
