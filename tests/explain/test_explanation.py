@@ -70,6 +70,14 @@ def test_a_rival_with_a_higher_value_is_explained(noisy):
         assert "beats" not in text
 
 
+def test_a_rival_that_was_ahead_on_fresh_samples_is_explained(noisy):
+    behind = replace(noisy, heard=Lead(-3.0, -8.0, 2.0))
+    words = "was ahead by 3.0 (-2.0 to 8.0 with 95 %) on fresh samples; by all samples it is not"
+    for text in (str(behind).splitlines()[0], behind.explain().summary):
+        assert words in text
+        assert "higher value" not in text
+
+
 def test_verdicts(silent, noisy):
     for confidence, verdict in [(0.999, "proved"), (0.97, "clear"), (0.62, "62 % sure")]:
         why = replace(silent, confidence=confidence).explain()

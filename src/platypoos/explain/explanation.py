@@ -366,8 +366,7 @@ def _summary(plan: Plan, best: Line, rival: Line | None) -> str:
     if lead.estimate == 0.0:
         text += f" By all that was seen, {other} is worth the same."
     elif lead.estimate < 0.0:
-        text += f" It was preferred to {other}, though that shows a higher value, {rival.shown}: "
-        text += f"{why_not(plan)}."
+        text += f" It was preferred to {other}, though that {why_not(plan)}."
     else:
         text += f" It beats {other} by {shown(lead)}{on_fresh(plan)}."
         noise = 0.0 if plan.noise is None else plan.noise.deviation

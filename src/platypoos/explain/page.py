@@ -298,8 +298,13 @@ def _rule(why: Explanation) -> dict[str, Any] | None:
         }
         for t in range(len(why.rule.steps) if why.rule and why.rule_bars else 0)
     ]
+    note = f"{why.beside_rule[0].upper()}{why.beside_rule[1:]}."
+    if " with 95 %" in why.beside_rule:
+        note += (
+            " The samples that chose the plan are among these, so the gain is a little too high."
+        )
     return {
-        "note": f"{why.beside_rule[0].upper()}{why.beside_rule[1:]}.",
+        "note": note,
         "bars": _chart(why.rule_bars, "the gain over your rule") if why.rule_bars else [],
         "rows": rows[:SHOWN_STEPS],
         "hidden": len(rows[SHOWN_STEPS:]),

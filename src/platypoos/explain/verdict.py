@@ -108,7 +108,7 @@ def lead_of(plan: Plan) -> str:
     if lead.estimate == 0.0:
         return "worth the same as the runner-up"
     if lead.estimate < 0.0:
-        return f"the runner-up shows a higher value: {why_not(plan)}"
+        return f"the runner-up {why_not(plan)}"
     return f"ahead of the runner-up by {shown(lead)}{on_fresh(plan)}"
 
 
@@ -129,9 +129,15 @@ def beside_the_rule(plan: Plan) -> str:
 
 
 def why_not(plan: Plan) -> str:
-    """Why an action that shows a higher value is not taken."""
+    """What speaks for the runner-up, if it is more, and why it is not taken."""
+    lead = plan.lead
+    if plan.heard is not None and lead is not None and plan.value >= plan.action_values[plan.rival]:
+        low, high = (None if end is None else -end for end in (lead.high, lead.low))
+        behind = shown(Lead(-lead.estimate, low, high))
+        return f"was ahead by {behind} on fresh samples; by all samples it is not"
+    text = "shows a higher value: "
     lines: dict[int, Line] = lines_of(plan)
     best, rival = lines.get(plan.action_index), lines.get(plan.rival or 0)
     if best is not None and rival is not None and rival.samples < best.samples:
-        return f"it has fewer samples ({rival.samples:,} against {best.samples:,})"
-    return "the values are too noisy to tell"
+        return f"{text}it has fewer samples ({rival.samples:,} against {best.samples:,})"
+    return f"{text}the values are too noisy to tell"
