@@ -117,7 +117,7 @@ def _parts(best: Line, rival: Line, gap: float) -> list[Flip]:
             continue  # nothing counts less than nothing, and that far off nobody asks
         text = (
             f"If {name} counts {100.0 * abs(change):.0f} % {'more' if change > 0.0 else 'less'}, "
-            f"{rival.label} becomes better, as these two sequences are."
+            f"{rival.label} becomes better, if the two sequences stay as they are."
         )
         found.append(Flip("reward", text, change, action=best.action, part=name))
     return found
@@ -215,7 +215,9 @@ def _calls(plan: Plan, best: Line, rival: Line, gap: float) -> list[Flip]:
             f"{where}: noise alone is unlikely to flip it."
         )
         return [Flip("calls", text, 0.0)]
-    needed = max(plan.calls + 1, calls_for(plan, best, gap))
+    needed = math.ceil(plan.calls * (margin / gap) ** 2)
+    if plan.heard is None:
+        needed = max(plan.calls + 1, calls_for(plan, best, gap))
     text = (
         f"The lead of {number(gap, 4)} is smaller than its 95 % margin {where}, "
         f"{number(margin, 4)}: noise alone may flip it. About {_two_digits(needed):,} calls, "
