@@ -372,3 +372,21 @@ def test_memory_is_given_back():
     assert first.searched is None
     assert first.summary is None
     assert first.explain().searched is None
+
+
+@pytest.mark.parametrize("kind", ["a box", "by reset", "another planner"])
+def test_it_is_said_if_nobody_knows_how_sure_it_is(kind, tmp_path):
+    model, more = Named(), {}
+    if kind == "a box":
+        model = pp.FunctionModel(lambda s, a, rng: (s, float(a[0]), False), pp.Box([0.0], [1.0]), 0)
+    elif kind == "by reset":
+        more = {"access": "reset"}
+    else:
+        more = {"planner": pp.UCT(0.95, horizon=5)}
+    plan = pp.plan(model, budget=60, seed=0, **more)
+    assert plan.confidence is None
+    why = plan.explain(tmp_path / "why.html")
+    page = (tmp_path / "why.html").read_text(encoding="utf-8")
+    assert "How sure this decision is cannot be told. That was measured for" in page
+    for text in (str(plan), plan._repr_html_(), why.summary.lower()):
+        assert "how sure it is cannot be told" in text
