@@ -8,8 +8,9 @@ plans with is the view that ``pointed`` makes: it takes a point, and calls the m
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from struct import Struct
 from typing import Any
 
 import numpy as np
@@ -37,8 +38,32 @@ def has_points(space: Space) -> bool:
 def as_point(space: Space, action: Any) -> Point:
     """The point that stands for an action; an error if it is no action of the space."""
     space.check(action)
-    kind = np.int64 if isinstance(space, MultiDiscrete) else np.float64
-    return tuple(np.asarray(action, kind).ravel().tolist())
+    return tuple(np.asarray(action, dtype_of(space)).ravel().tolist())
+
+
+def dtype_of(space: Any) -> Any:
+    """The type of the numbers in the actions of a space."""
+    return np.int64 if isinstance(space, MultiDiscrete) else space.low.dtype
+
+
+def rounding(space: Any) -> Callable[[Sequence[float]], Point]:
+    """A function that rounds numbers to those that the actions of a space can have.
+
+    A point must be the same when its action has been taken, or nothing that is known of it is
+    found again.
+
+    >>> rounding(Box(np.float32([0.0]), np.float32([1.0])))([0.1])
+    (0.10000000149011612,)
+    >>> rounding(Box([0.0], [1.0]))([0.1])
+    (0.1,)
+    """
+    kind = dtype_of(space)
+    if kind == np.float64:
+        return tuple
+    if kind == np.float32:  # several times as fast as by an array
+        singles = Struct(f"{math.prod(space.shape)}f")
+        return lambda numbers: singles.unpack(singles.pack(*numbers))
+    return lambda numbers: tuple(np.array(numbers, kind).tolist())
 
 
 def as_action(space: Any, point: Point) -> Any:
@@ -51,8 +76,7 @@ def as_action(space: Any, point: Point) -> Any:
     """
     if not space.shape:
         return float(point[0])
-    kind = np.int64 if isinstance(space, MultiDiscrete) else space.low.dtype
-    array = np.array(point, kind)
+    array = np.array(point, dtype_of(space))
     return array if len(space.shape) == 1 else array.reshape(space.shape)
 
 

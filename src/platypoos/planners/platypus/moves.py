@@ -7,7 +7,7 @@ import random
 from typing import TYPE_CHECKING, Any
 
 from platypoos.graph import Graph, State
-from platypoos.models.points import Point
+from platypoos.models.points import Point, rounding
 from platypoos.spaces import MultiDiscrete
 
 if TYPE_CHECKING:
@@ -58,6 +58,7 @@ class BoxMoves:
             self.low, self.high = [0.0] * space.sizes.size, (space.sizes.ravel() - 1.0).tolist()
         else:
             self.low, self.high = space.low.ravel().tolist(), space.high.ravel().tolist()
+        self.rounded = rounding(space)
         self.width = [high - low for low, high in zip(self.low, self.high, strict=True)]
 
     def seeds(self) -> list[Point]:
@@ -111,9 +112,11 @@ class BoxMoves:
             return tuple(
                 int(min(high, max(0.0, round(x)))) for x, high in zip(point, self.high, strict=True)
             )
-        return tuple(
-            low if x < low else min(x, high)
-            for x, low, high in zip(point, self.low, self.high, strict=True)
+        return self.rounded(
+            [
+                low if x < low else min(x, high)
+                for x, low, high in zip(point, self.low, self.high, strict=True)
+            ]
         )
 
     def sequence(self, length: int) -> list[Point]:
