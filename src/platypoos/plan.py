@@ -177,9 +177,11 @@ class Plan:
         False if the model is not there any more.
         """
         origin = self.origin
-        if self.outcomes or origin is None or origin.access != "reset":
+        if self.outcomes or origin is None:
             return False
-        return getattr(origin.model, "dynamics", None) == "random"
+        if getattr(origin.model, "dynamics", None) != "random":
+            return False
+        return origin.access == "reset" or isinstance(self.space, Tried)
 
     @cached_property
     def depth(self) -> int:
