@@ -128,8 +128,10 @@ class Plan:
     improvement: Improvement | None = None
     """The gain over the user's rule (``model.policy``): the recommended sequence against what the
     rule does, in discounted reward over the same number of steps. 0 if nothing better than the rule
-    was found, and the rule's action is recommended. None without a rule, or if the planner does
-    not use it."""
+    was found, and the rule's action is recommended. Under random dynamics a fifth of the calls goes
+    to pairs of fresh roll-outs, which nothing was chosen by: of what was learned, and of the rule,
+    with the same random numbers. None if that would be fewer than four pairs, or with a clock.
+    None without a rule, in a box under random dynamics, or if the planner does not use it."""
     outcomes: tuple[Outcome, ...] = field(default=(), repr=False)
     """Under random dynamics: where ``action`` may lead, the likeliest first, and the next action in
     each case. Then ``actions`` is only the likeliest line. Empty if dynamics are deterministic, or

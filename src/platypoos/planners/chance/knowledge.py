@@ -149,6 +149,11 @@ class Knowledge:
             self.states[name] = made
         return made
 
+    def find(self, stored: Any, time: int) -> State | None:
+        """The state if it is known."""
+        name = self._name_of(stored, time)
+        return None if name is None else self.states.get(name)
+
     def _name_of(self, stored: Any, time: int) -> Hashable:
         """The name of a state; None if it has none, and meets no other."""
         if self.key is None:

@@ -73,12 +73,15 @@ class Search:
         self.is_sure: Callable[[], bool] | None = None
         """Asked each time that the calls have doubled: whether to end the plan."""
         self._swept_at, self._asked_at = 0, FIRST_ASKED
+        self.decided: Edge | None = None
+        """The recommended action, if it was compared with the rule."""
 
     def begin(self, root: State) -> None:
         """Plan for another state. What is known is kept."""
         self.knowledge.root = root
         self.knowledge.rate = self.knowledge.worth_of(root) / root.span if root.span else 0.0
         self.calls = self.passes = self._swept_at = 0
+        self.decided = None
         self._asked_at = FIRST_ASKED
         self.lowest, self.highest = math.inf, -math.inf
 
@@ -260,6 +263,8 @@ class Search:
     def recommend(self) -> Edge | None:
         """The best first action by now; None if nothing was tried."""
         knowledge = self.knowledge
+        if self.decided is not None:
+            return self.decided
         sweeps = LOOKS_EVERY * self.calls // max(1, knowledge.known)
         for _ in range(max(LEAST_SWEEPS, min(MOST_SWEEPS, sweeps))):
             knowledge.sweep(cautious=True)
