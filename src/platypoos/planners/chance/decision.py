@@ -74,14 +74,15 @@ def describe(search: Search, payloads: Any) -> dict[str, Any]:
     chosen = search.recommend()
     assert chosen is not None  # noqa: S101  whoever calls has looked
     start = knowledge.origin * root.span
+    weight = 1.0 if knowledge.pays else 0.0  # else they only say how long an episode goes on
     values = np.full(knowledge.num_actions, np.nan)
     for edge in root.edges:
         if edge.samples:
-            values[edge.action] = edge.value + start
+            values[edge.action] = weight * edge.value + start
     shown = show(root, chosen, search.length, knowledge.known, payloads, knowledge.origin)
     return shown | {
-        "value": chosen.value + start,
-        "reward_floor": knowledge.rate + knowledge.origin,
+        "value": weight * chosen.value + start,
+        "reward_floor": weight * knowledge.rate + knowledge.origin,
         "estimates": values,
         "enough": is_enough(search, chosen),
     }
@@ -217,7 +218,9 @@ def is_enough(search: Search, chosen: Edge) -> bool:
     """
     knowledge = search.knowledge
     root = knowledge.root
-    if knowledge.untried(root) or any(edge.samples < 2 for edge in root.edges):
+    if not knowledge.pays or knowledge.untried(root):
+        return False
+    if any(edge.samples < 2 for edge in root.edges):
         return False
     others = [edge.value for edge in root.edges if edge is not chosen]
     if not others:

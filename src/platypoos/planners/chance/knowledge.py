@@ -117,6 +117,9 @@ class Knowledge:
         """Edges with one sample only."""
         self.samples = 0
         self.origin = 0.0
+        self.pays = False
+        """Whether any reward was other than 0, or the model says what states are worth. Before, an
+        end is worth less than going on."""
         self.rate = 0.0
         """What a step from an unknown state is taken to bring, counted from the origin."""
         self.noise = 0.0
@@ -219,6 +222,8 @@ class Knowledge:
         time = edge.start.time + 1
         if not self.samples:  # the first reward of all: the others are counted from it
             self.origin = reward
+        if reward != 0.0 and not self.pays:
+            self.begin_to_pay()
         after = None if ended or time == self.horizon else self.state_of(stored, time)
         self.samples += 1
         edge.samples += 1
@@ -227,7 +232,7 @@ class Knowledge:
         elif edge.samples == 1:
             self.known += 1
             self.single += 1
-            edge.end_value = -self.origin * self.span_from(time)
+            edge.end_value = -self.loss * self.span_from(time)
         moved = reward - self.origin - edge.mean
         edge.mean += moved / edge.samples
         edge.squares += moved * (reward - self.origin - edge.mean)
@@ -236,6 +241,22 @@ class Knowledge:
             self.back_up_edge(edge)
             self.back_up(edge.start)
         return after
+
+    @property
+    def loss(self) -> float:
+        """What an end costs at each step that is not taken, counted from the origin.
+
+        As long as nothing pays, as if each step paid 1: who goes on may still find something.
+        """
+        return self.origin if self.pays else 1.0
+
+    def begin_to_pay(self) -> None:
+        """The first reward other than 0 was seen: what ends are worth is known now."""
+        self.pays = True
+        for state in self.tried:
+            for edge in state.edges:
+                edge.end_value = -self.origin * self.span_from(state.time + 1)
+        self.sweep()
 
     def draw(self, edge: Edge) -> State | None:
         """One of the outcomes that were seen, as often as it was seen."""

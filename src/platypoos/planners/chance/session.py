@@ -34,6 +34,7 @@ class Session:
         advisor = Advisor(task.model)
         if advisor.valued:
             self.knowledge.value_of_state = advisor.value
+            self.knowledge.pays = True
         self.search = Search(self.knowledge)
         self.begin(task)
 
