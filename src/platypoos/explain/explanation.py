@@ -11,6 +11,7 @@ from platypoos.checks import same
 from platypoos.explain.arrays import bars, courses
 from platypoos.explain.flips import Flip, flips_of
 from platypoos.explain.origin import code_of
+from platypoos.explain.outcomes import Fan, fans_of
 from platypoos.explain.sequences import CONFIDENT, Line, lines_of, spread_of
 from platypoos.explain.summary import Summary
 from platypoos.explain.verdict import Lead, how_sure, is_open, shown, verdict_of, why_not
@@ -118,6 +119,8 @@ class Explanation:
     cases: tuple[Case, ...] = ()
     """Under random dynamics: what may happen next, the likeliest first. Then ``best`` and ``rival``
     are only the likeliest lines."""
+    fans: tuple[Fan, ...] = ()
+    """Under random dynamics: what may come of the recommended action, and of its rival."""
     version: int = field(default=VERSION)
 
     def as_dict(self) -> dict[str, Any]:
@@ -132,6 +135,7 @@ class Explanation:
         data["best"] = self.best.as_dict()
         data["rival"] = None if self.rival is None else self.rival.as_dict()
         data["cases"] = [vars(case) for case in self.cases]
+        data["fans"] = [vars(fan) for fan in self.fans]
         data["bars"] = [vars(bar) for bar in self.bars]
         data["flips"] = [flip.as_dict() for flip in self.flips]
         data["searched"] = None if self.searched is None else self.searched.as_dict()
@@ -239,6 +243,7 @@ def explanation_of(plan: Plan, command: str | None = None) -> Explanation:
             )
             for outcome in plan.outcomes
         ),
+        fans=fans_of(plan),
         coordinates=tuple(courses(plan.space, plan.actions, plan.coordinate_names)),
     )
 

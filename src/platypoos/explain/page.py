@@ -12,6 +12,7 @@ from platypoos.checks import same
 from platypoos.errors import InvalidArgument
 from platypoos.explain.arrays import MOST_COORDINATES, contents
 from platypoos.explain.explanation import Explanation, describe_state
+from platypoos.explain.outcomes import fan_note, fan_svg
 from platypoos.explain.pictures import Painter, landmarks_of, places_of
 from platypoos.explain.sequences import Line, Step
 from platypoos.explain.summary import Summary
@@ -75,6 +76,7 @@ def plan_page(why: Explanation, model: Any = None) -> str:
         f"<header>{title}{lead}{meaning}{fact_list(facts)}</header>",
         _values(why),
         cases,
+        _fan(why),
         sequences,
         _map(why, model),
         _waterfall(why),
@@ -271,6 +273,13 @@ def _cases(why: Explanation, painter: Painter) -> str:
         "shares are those of the samples."
     )
     return section("What may happen next, and what to do then", note, content, "cases")
+
+
+def _fan(why: Explanation) -> str:
+    """Under random dynamics: what the rewards may add up to."""
+    if not why.fans:
+        return ""
+    return section("What it may bring", fan_note(why.fans), fan_svg(why.fans), "returns")
 
 
 def _small(text: str) -> str:

@@ -182,11 +182,11 @@ class Searched:
     """All that was searched, as a tree: each state below the first edge that led to it."""
 
     def __init__(self, root: KnownState, known: int, origin: float) -> None:
-        self._root, self._known, self._origin = root, known, origin
+        self.root, self._known, self.origin = root, known, origin
 
     def tree(self) -> Tree:
         """Make the tree."""
-        return spanning_tree(self._root, self._known, self._origin)
+        return spanning_tree(self.root, self._known, self.origin)
 
 
 def spanning_tree(root: KnownState, known: int, origin: float = 0.0) -> Tree:

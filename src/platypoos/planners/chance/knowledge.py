@@ -18,7 +18,9 @@ DOUBT = 4.0
 """Two standard errors, squared: an action so far behind the best one still has 0.6 of a vote."""
 NO_VOTE = 20.0
 """Squared distances, in units of the above, from which on an action has no vote at all."""
-BYTES_PER_STATE = 1_000
+FIRST_DRAWN = 16
+"""Samples of an edge that are kept as they were, for the distribution of returns."""
+BYTES_PER_STATE = 1_500
 """What a state and the edge that led there take, beside the stored state itself."""
 
 
@@ -62,6 +64,7 @@ class Edge:
     __slots__ = (
         "action",
         "asked",
+        "drawn",
         "end_value",
         "mean",
         "outcomes",
@@ -83,6 +86,8 @@ class Edge:
         """Of the rewards: their mean, and the sum of squared differences from it."""
         self.outcomes: dict[State | None, int] = {}
         """The states it led to (None: the episode ended), and how often."""
+        self.drawn: list[tuple[State | None, float]] = []
+        """The first samples: where they led, and their rewards."""
         self.end_value = 0.0
         """What an end is worth: 0, counted from the origin at each step that is not taken."""
         self.value = 0.0
@@ -237,6 +242,8 @@ class Knowledge:
         edge.mean += moved / edge.samples
         edge.squares += moved * (reward - self.origin - edge.mean)
         edge.outcomes[after] = edge.outcomes.get(after, 0) + 1
+        if edge.samples <= FIRST_DRAWN:
+            edge.drawn.append((after, reward - self.origin))
         if edge.samples == 1:  # a walk may come by before the next back-up
             self.back_up_edge(edge)
             self.back_up(edge.start)
