@@ -18,6 +18,8 @@ DOUBT = 4.0
 """Two standard errors, squared: an action so far behind the best one still has 0.6 of a vote."""
 NO_VOTE = 20.0
 """Squared distances, in units of the above, from which on an action has no vote at all."""
+HARDLY_MET = 8.0
+"""Edges with one sample for each other one, from which on walks take the mean over actions."""
 FIRST_DRAWN = 16
 """Samples of an edge that are kept as they were, for the distribution of returns."""
 BYTES_PER_STATE = 1_500
@@ -335,6 +337,9 @@ class Knowledge:
         if len(state.edges) == 1:
             return
         mean, luck = total / passes, self.single / max(1, self.known - self.single)
+        if not self.is_cautious and luck > HARDLY_MET:
+            state.value = mean
+            return
         if not self.is_cautious:
             ahead = -math.inf
             for edge in state.edges:
