@@ -19,7 +19,8 @@ DOUBT = 4.0
 NO_VOTE = 20.0
 """Squared distances, in units of the above, from which on an action has no vote at all."""
 HARDLY_MET = 8.0
-"""Edges with one sample for each other one, from which on walks take the mean over actions."""
+"""Edges with one sample for each other one, from which on states are said to meet hardly ever. Then
+values are means over actions while walks are made, and walks are short."""
 FIRST_DRAWN = 16
 """Samples of an edge that are kept as they were, for the distribution of returns."""
 BYTES_PER_STATE = 1_500
@@ -337,7 +338,7 @@ class Knowledge:
         if len(state.edges) == 1:
             return
         mean, luck = total / passes, self.single / max(1, self.known - self.single)
-        if not self.is_cautious and luck > HARDLY_MET:
+        if luck > HARDLY_MET and not self.is_cautious:
             state.value = mean
             return
         if not self.is_cautious:
@@ -362,6 +363,11 @@ class Knowledge:
                         votes += vote
             best -= total / votes
         state.value = mean + (best - mean) * choice.samples / (choice.samples + luck)
+
+    @property
+    def hardly_meets(self) -> bool:
+        """Whether hardly any edge has a second sample."""
+        return self.single > HARDLY_MET * max(1, self.known - self.single)
 
     def look_at(self, state: State) -> None:
         """Bring a state up to date, all its edges included."""

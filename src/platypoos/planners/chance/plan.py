@@ -103,6 +103,8 @@ class Search:
                     yield from self.ask(going)
             for walk in walks:
                 self.back_up(walk)
+            if knowledge.hardly_meets:  # more walks say more there than longer ones
+                self.length = min(self.length, LEAST_STEPS)
             if LOOKS_EVERY * (self.calls - self._swept_at) >= knowledge.known:
                 self._swept_at = self.calls
                 knowledge.sweep()
