@@ -446,9 +446,9 @@ class CartPole:
         sin, cos = math.sin(angle), math.cos(angle)
         push = (force + 0.05 * turn * turn * sin) / 1.1
         bend = (9.8 * sin - cos * push) / (0.5 * (4 / 3 - 0.1 * cos * cos / 1.1))
-        after = x + 0.02 * v, v + 0.02 * (push - 0.05 * bend * cos / 1.1)
-        after += angle + 0.02 * turn, turn + 0.02 * bend
-        return after, 1.0, abs(after[0]) > 2.4 or abs(after[2]) > 0.21
+        x, v = x + 0.02 * v, v + 0.02 * (push - 0.05 * bend * cos / 1.1)
+        angle, turn = angle + 0.02 * turn, turn + 0.02 * bend
+        return (x, v, angle, turn), 1.0, abs(x) > 2.4 or abs(angle) > 0.21
 
 
 GAMES: dict[str, Callable[[], Any]] = {

@@ -11,12 +11,12 @@ from __future__ import annotations
 import random
 from collections.abc import Sequence
 from dataclasses import dataclass
+from html import escape
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from platypoos.discounting import span
-from platypoos.markup import escape
 
 if TYPE_CHECKING:
     from platypoos.plan import Plan

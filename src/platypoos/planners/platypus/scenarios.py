@@ -198,4 +198,5 @@ class Scenarios:
         note = "searched in one scenario"
         if self.number > 1:
             note = f"averaged over {self.number} common scenarios"
-        return {"states": {}, "noise": None, "improvement": None, "note": note}
+        told: dict[str, Any] = {"states": {}, "noise": None, "note": note}
+        return told | {"improvement": None, "rule_node": None}
