@@ -6,6 +6,10 @@ the noiseless problem. They are normalised by each problem's range. ``--page`` w
 ``docs/results/continuous.md`` from the rows that are there:
 
   python benchmarks/continuous.py --out docs/results/continuous.jsonl --page
+
+With ``--gusts 0.3`` dynamics are random: each action is disturbed by noise of this share of half of
+the box. Scores are then those of the episodes. All planners but the default one plan in open loop
+there (by RESET), and "Platypus by RESET" does, for comparison.
 """
 
 from __future__ import annotations
@@ -24,6 +28,7 @@ from trials import Row, cell, measure, paired, print_table, select, verdict
 
 import platypoos as pp
 
+BY_RESET = "Platypus by RESET"
 PLANNERS: dict[str, Callable[[float], Any]] = {
     "Platypus": pp.Platypus,
     "CEM": pp.CEM,
@@ -32,6 +37,7 @@ PLANNERS: dict[str, Callable[[float], Any]] = {
     "MPPI white": lambda discount: pp.MPPI(discount, beta=0.0),
     "PredictiveSampling": pp.PredictiveSampling,
     "RandomShooting": pp.RandomShooting,
+    BY_RESET: pp.Platypus,
 }
 """Planners by name; they are told the discount only. CEM has its published settings, and CEM wide
 those that were best on similar problems."""
@@ -40,26 +46,28 @@ MATTERS = 0.05
 """A share of the range: smaller differences do not matter, however certain they are."""
 
 
-def play(name: str, planner: str, budget: int, seed: int, noise: float) -> Row:
+def play(name: str, planner: str, budget: int, seed: int, noise: float, gusts: float) -> Row:
     """One episode."""
     warnings.simplefilter("ignore")
     problem = PROBLEMS[name]
     episode = pp.control(
-        problem.model(seed, noise),
+        problem.model(seed, noise, gusts),
         PLANNERS[planner](problem.discount),
         budget=budget,
         steps=problem.steps,
         seed=seed,
         keep="nothing",
+        access="reset" if planner == BY_RESET or (gusts and planner != "Platypus") else None,
     )
     assert max(episode.step_calls) <= budget
-    score = replay(problem, seed, episode.actions)
+    score = sum(episode.rewards) if gusts else replay(problem, seed, episode.actions)
     return {
         "problem": name,
         "planner": planner,
         "budget": budget,
         "seed": seed,
         "noise": noise,
+        "gusts": gusts,
         "raw": round(score, 4),
         "score": round(problem.normalised(score), 5),
         "calls": round(episode.calls / len(episode.actions), 1),
@@ -82,13 +90,17 @@ def parse() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--problem", nargs="+", choices=list(PROBLEMS), default=list(PROBLEMS))
     parser.add_argument("--half", choices=("choosing", "judging"), help="half of the problems")
-    parser.add_argument("--planner", nargs="+", choices=list(PLANNERS), default=list(PLANNERS))
+    parser.add_argument(
+        "--planner", nargs="+", choices=list(PLANNERS),
+        default=[name for name in PLANNERS if name != BY_RESET],
+    )  # fmt: skip
     parser.add_argument("--budgets", nargs="+", type=int, default=list(BUDGETS))
     parser.add_argument("--seeds", type=int, default=20, help="episodes of each kind")
     parser.add_argument("--first-seed", type=int, default=0)
     parser.add_argument(
         "--noise", type=float, default=0.0, help="of rewards, in units of their spread"
     )
+    parser.add_argument("--gusts", type=float, default=0.0, help="of actions; see above")
     parser.add_argument("--workers", type=int, default=1, help="processes")
     parser.add_argument("--out", type=Path, help="append a JSON line for each episode")
     parser.add_argument("--label", default="", help="kept in each line: which version this is")
@@ -106,14 +118,14 @@ def parse() -> argparse.Namespace:
     return args
 
 
-FIELDS = ("problem", "planner", "budget", "seed", "noise")
+FIELDS = ("problem", "planner", "budget", "seed", "noise", "gusts")
 
 
 def rows_of(args: argparse.Namespace) -> list[Row]:
     """The rows of the episodes that were asked for; those in the file are not played again."""
     seeds = range(args.first_seed, args.first_seed + args.seeds)
     tasks = [
-        (name, planner, budget, seed, args.noise)
+        (name, planner, budget, seed, args.noise, args.gusts)
         for budget in args.budgets
         for seed in seeds
         for name in args.problem
@@ -134,7 +146,7 @@ def read(path: Path) -> list[Row]:
     rows = []
     for line in path.read_text(encoding="utf-8").splitlines():
         try:
-            rows.append(json.loads(line))
+            rows.append({"gusts": 0.0, **json.loads(line)})
         except json.JSONDecodeError:
             continue
     return rows
@@ -151,7 +163,10 @@ def report(rows: Sequence[Row], others: Sequence[Row]) -> None:
     problems = list(dict.fromkeys(row["problem"] for row in rows))
     budgets = list(dict.fromkeys(row["budget"] for row in rows))
     everything = [
-        row for row in everything if row["problem"] in problems and row["noise"] == rows[0]["noise"]
+        row
+        for row in everything
+        if row["problem"] in problems
+        and (row["noise"], row["gusts"]) == (rows[0]["noise"], rows[0]["gusts"])
     ]
     who = list(dict.fromkeys(row["who"] for row in everything))
     print("\nMeans over problems of normalised scores")

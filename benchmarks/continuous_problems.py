@@ -43,14 +43,19 @@ class Problem:
         """Where the episode of a seed begins."""
         return self.start(np.random.default_rng([seed, 2026]))
 
-    def model(self, seed: int, noise: float = 0.0) -> Any:
+    def model(self, seed: int, noise: float = 0.0, gusts: float = 0.0) -> Any:
         """The model of a seed's episode.
 
         Args:
             seed: draws where it starts.
             noise: Gaussian noise of this standard deviation, in units of ``spread``, is added to
                 each reward.
+            gusts: Gaussian noise of this standard deviation, in units of half of the box, is added
+                to each action. Then dynamics are random.
         """
+        if gusts:
+            start = self.start_of(seed)
+            return pp.FunctionModel(self.gusty(gusts), self.box, start, dynamics="random")
         step, scale = self.step, noise * self.spread
 
         def noisy(state: State, action: Any, rng: Any) -> tuple[State, float, bool]:
@@ -60,6 +65,17 @@ class Problem:
         return pp.FunctionModel(
             noisy if noise else step, actions=self.box, initial_state=self.start_of(seed)
         )
+
+    def gusty(self, gusts: float) -> Step:
+        """A step whose action is not quite the one that was taken."""
+        step, box = self.step, self.box
+        scale = 0.5 * gusts * (box.high - box.low)
+
+        def disturbed(state: State, action: Any, rng: Any) -> tuple[State, float, bool]:
+            moved = action + scale * rng.standard_normal(box.shape)
+            return step(state, moved if box.shape else float(moved), rng)
+
+        return disturbed
 
     def normalised(self, score: float) -> float:
         """A score in units of the range: 0 is ``low`` and 1 is ``high``."""

@@ -162,6 +162,8 @@ class Graph:
         """Sees whether an action that is tried again leads where it led before."""
         self.open_loop = False
         """By RESET: a state is a sequence of actions, and may end in one walk and not in others."""
+        self.ends_by_chance = False
+        """Whether an action may end the episode in one walk and not in another."""
         self.rate = 0.0
         """What a step from an unknown state is taken to bring, counted from the origin."""
         self.closed = False
@@ -260,7 +262,7 @@ class Graph:
                 self._inverse_sum += 1.0
             else:
                 self._add_sample(edge, reward)
-                if self.open_loop:
+                if self.ends_by_chance:
                     if edge.after is None and not ended and time != self.horizon:
                         edge.after = self.state_of(stored, time)  # it ended by chance before
                         edge.after.parents.append(edge)

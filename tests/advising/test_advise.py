@@ -138,8 +138,10 @@ def test_declared_chance_is_planned_in_closed_loop():
         dynamics="random",
     )  # fmt: skip
     advice = pp.advise(box)
-    assert advice.access is pp.Access.RESET
-    assert "only with a list of actions" in str(advice)
+    assert advice.access is pp.Access.RESTORE
+    assert "access=" not in advice.code[-1]
+    assert "averaged over common scenarios; only with a list of actions" in str(advice)
+    assert "in open loop" in str(advice)
 
 
 def test_ends():

@@ -278,6 +278,35 @@ def test_actions_of_any_kind():
     assert {outcome.action for outcome in plan.outcomes} == {"up"}
 
 
+def test_as_long_as_nothing_pays_plans_stay_alive():
+    """Ice with holes, and a goal too far away to be seen: walls are the way to stay on it."""
+
+    def step(state, action, rng):
+        place = state + (2 * action - 1) * (1 if rng.random() < 0.8 else -1)
+        if place >= 1_000:
+            return place, 1.0, True
+        return max(0, place), 0.0, place == 6  # a wall at 0, and a hole
+
+    model = pp.FunctionModel(step, 2, 5, dynamics="random")
+    for seed in range(5):
+        plan = pp.plan(model, budget=300, discount=0.95, seed=seed)
+        assert plan.action == 0
+        assert plan.value == 0.0
+        assert set(plan.action_values) == {0.0}
+        assert not plan.enough
+    # Where an end is what pays, it is taken.
+    goal = pp.FunctionModel(
+        lambda s, a, rng: (s, float(a == 1), bool(a == 1 or rng.random() < 0.2)),
+        2, 0, dynamics="random",
+    )  # fmt: skip
+    assert pp.plan(goal, budget=100, discount=0.95, seed=0).action == 1
+    # With rewards of a constant sign an end is what it always was.
+    costs = pp.FunctionModel(
+        lambda s, a, rng: (s, -1.0, bool(a == 1 and rng.random() < 0.5)), 2, 0, dynamics="random"
+    )
+    assert pp.plan(costs, budget=100, discount=0.95, seed=0).action == 1
+
+
 def test_array_models():
     def step(states, actions, rng):
         moved = states + (2 * actions[:, None] - 1) * (rng.random(len(states)) < 0.7)[:, None]

@@ -87,7 +87,7 @@ def _recommend(
     discount, because = _choose_discount(model)
     random = noise.states > 0 or dynamics_of(model) == RANDOM
     closed = _reacts(probe)
-    access = Access.RESET if random and not closed else probe.access
+    access = Access.RESET if random and not _may_store(probe) else probe.access
     each = cost * factor + (WORK_WITH_CHANCE if closed else OWN_WORK)
     budget = _round_down(seconds / each, 1 if probe.in_a_box else probe.num_actions)
     batches = runs_in_batches(model) and factor == 1
@@ -102,7 +102,7 @@ def _recommend(
         Statement("repeat", str(repeat), why),
         Statement("discount", f"{discount:g}", because),
         _about_budget(budget, seconds, each, batches=batches),
-        _about_planner(access, closed=closed),
+        _about_planner(probe, access),
     )
     return Recommendation(
         name=str(getattr(model, "name", type(model).__name__)),
@@ -201,8 +201,12 @@ def _about_noise(noise: Noise, *, random: bool) -> list[Statement]:
 
 def _reacts(probe: Probe) -> bool:
     """Whether the default planner plans in closed loop: chance is declared, states are stored."""
-    declared = dynamics_of(probe.model) == RANDOM and probe.access is Access.RESTORE
-    return declared and not has_points(actions_of(probe.model))
+    return _may_store(probe) and not has_points(actions_of(probe.model))
+
+
+def _may_store(probe: Probe) -> bool:
+    """Whether chance is declared, and states can be stored."""
+    return dynamics_of(probe.model) == RANDOM and probe.access is Access.RESTORE
 
 
 def _about_access(probe: Probe, access: Access, *, random: bool) -> Statement:
@@ -213,12 +217,15 @@ def _about_access(probe: Probe, access: Access, *, random: bool) -> Statement:
         why = "the model says that its states cannot be restored"
         if random:
             why += ": one sequence for all outcomes, in walks from the root"
-    elif random and has_points(actions_of(probe.model)):
-        why = "the dynamics are random: only with a list of actions can plans react to chance"
+    elif _may_store(probe):
+        why += (
+            ", and sequences are averaged over common scenarios; only with a list of actions can "
+        )
+        why += "plans react to chance"
     elif random:
         why = (
             "the dynamics are random, but the model does not say so: give it "
-            'dynamics="random" for plans that react to chance'
+            'dynamics="random" for plans that react to chance, or are averaged over it in a box'
         )
     return Statement("access", access.name, why)
 
@@ -259,10 +266,12 @@ def _about_budget(budget: int, seconds: float, each: float, *, batches: bool) ->
     return Statement("budget", f"{budget:,}", why)
 
 
-def _about_planner(access: Access, *, closed: bool) -> Statement:
+def _about_planner(probe: Probe, access: Access) -> Statement:
     why = "the best one over the problems of the arena; it needs to know nothing"
-    if closed:
+    if _reacts(probe):
         why = "in closed loop: it plans what to do after each outcome of chance"
+    elif _may_store(probe):
+        why += "; in open loop: one sequence for all that chance may do, and a new one each time"
     elif access is Access.RESET:
         why += "; with random dynamics PlaTyPOOS may need fewer calls"
     return Statement("planner", "Platypus", why)

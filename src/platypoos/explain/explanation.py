@@ -12,6 +12,7 @@ from platypoos.explain.arrays import bars as small_bars
 from platypoos.explain.arrays import courses
 from platypoos.explain.flips import Flip, flips_of
 from platypoos.explain.origin import code_of
+from platypoos.explain.outcomes import Fan, fans_of
 from platypoos.explain.sequences import (
     CONFIDENT,
     Line,
@@ -145,6 +146,8 @@ class Explanation:
     cases: tuple[Case, ...] = ()
     """Under random dynamics: what may happen next, the likeliest first. Then ``best`` and ``rival``
     are only the likeliest lines."""
+    fans: tuple[Fan, ...] = ()
+    """Under random dynamics: what may come of the recommended action, and of its rival."""
     version: int = field(default=VERSION)
 
     def as_dict(self) -> dict[str, Any]:
@@ -159,6 +162,7 @@ class Explanation:
         data["best"] = self.best.as_dict()
         data["rival"] = None if self.rival is None else self.rival.as_dict()
         data["cases"] = [vars(case) for case in self.cases]
+        data["fans"] = [vars(fan) for fan in self.fans]
         data["bars"] = [vars(bar) for bar in self.bars]
         data["parts"] = [vars(bar) for bar in self.parts]
         data["rule"] = None if self.rule is None else self.rule.as_dict()
@@ -288,6 +292,7 @@ def explanation_of(plan: Plan, command: str | None = None) -> Explanation:
             )
             for outcome in plan.outcomes
         ),
+        fans=fans_of(plan),
         coordinates=tuple(courses(plan.space, plan.actions, plan.coordinate_names)),
     )
 

@@ -10,6 +10,7 @@ from platypoos.checks import same
 from platypoos.errors import InvalidArgument
 from platypoos.explain.arrays import MOST_COORDINATES, contents
 from platypoos.explain.explanation import REST, Bar, Choice, Explanation, describe_state
+from platypoos.explain.outcomes import fan_note, fan_svg
 from platypoos.explain.pictures import Painter, landmarks_of, places_of
 from platypoos.explain.sequences import Line
 from platypoos.explain.summary import Summary
@@ -69,6 +70,8 @@ def plan_page(why: Explanation, model: Any = None) -> str:
         SHOWN_STEPS=SHOWN_STEPS,
         **_values(why),
         **_sequences(why, Painter(model)),
+        fan=fan_svg(why.fans) if why.fans else "",
+        fan_note=fan_note(why.fans) if why.fans else "",
         map=_map(why, model),
         waterfalls=_waterfalls(why),
         rule=_rule(why),

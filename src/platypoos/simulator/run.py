@@ -136,6 +136,7 @@ class Simulator:
         here: bool = False,
         check_legal: bool = True,
         go_on: bool = False,
+        words: bytes | None = None,
     ) -> Replies:
         """Play the requests of a batch; returns a list of walks for each, in their order.
 
@@ -146,6 +147,8 @@ class Simulator:
             check_legal: False if all actions are known to be legal: the model is not asked.
             go_on: in this thread, go on with the random stream of the last batch. So a walk that
                 is made step by step draws the same numbers as one that is made at once.
+            words: where the random stream of each request starts, ``WORD`` bytes each, to draw the
+                same numbers again; an array model, which has one stream for all, draws anew.
         """
         asked = most_calls(batch)
         if self.calls + asked > self.budget:
@@ -160,7 +163,7 @@ class Simulator:
         elif self._arrays is not None:
             self._stream.start(self._streams.draw(1))
             words = b""
-        else:
+        elif words is None:
             words = self._streams.draw(len(batch))
         replies: Replies = []
         before = self.calls

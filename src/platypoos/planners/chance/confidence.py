@@ -34,8 +34,9 @@ def signs_of(search: Search, chosen: Edge) -> Signs:
     """Look at the first actions, and at what is known along the best policy.
 
     ``ahead`` is the lead over itself plus its standard error, by the samples of the two first
-    actions. ``solid`` is the least over all first actions of the discounted share of time that the
-    best known policy spends in states in which all actions were tried, before it leaves them.
+    actions; 0 as long as nothing pays. ``solid`` is the least over all first actions of the
+    discounted share of time that the best known policy spends in states in which all actions were
+    tried, before it leaves them.
     """
     knowledge = search.knowledge
     others = [edge for edge in knowledge.root.edges if edge is not chosen and edge.samples]
@@ -44,7 +45,7 @@ def signs_of(search: Search, chosen: Edge) -> Signs:
         rival = max(others, key=lambda edge: edge.value)
         lead = chosen.value - rival.value
         error = math.sqrt(knowledge.noise * (1.0 / chosen.samples + 1.0 / rival.samples))
-        ahead = lead / (lead + error) if lead > 0.0 else 0.0
+        ahead = lead / (lead + error) if lead > 0.0 and knowledge.pays else 0.0
     again = knowledge.samples - knowledge.known
     looked = 1.0 if knowledge.noise > 0.0 else (again + 1) / (again + 2)
     return Signs(ahead, solid(search), looked)

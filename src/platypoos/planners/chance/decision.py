@@ -71,15 +71,16 @@ def describe(search: Search, payloads: Any) -> dict[str, Any]:
     chosen = search.recommend()
     assert chosen is not None  # noqa: S101  whoever calls has looked
     start = knowledge.origin * root.span
+    weight = 1.0 if knowledge.pays else 0.0  # else they only say how long an episode goes on
     values = np.full(knowledge.num_actions, np.nan)
     for edge in root.edges:
         if edge.samples:
-            values[edge.action] = edge.value + start
+            values[edge.action] = weight * edge.value + start
     shown = show(root, chosen, search.length, knowledge.known, payloads, knowledge.origin)
     sure, signs = confidence(search, chosen)
     return shown | {
-        "value": chosen.value + start,
-        "reward_floor": knowledge.rate + knowledge.origin,
+        "value": weight * chosen.value + start,
+        "reward_floor": weight * knowledge.rate + knowledge.origin,
         "estimates": values,
         "confidence": sure,
         "signs": tuple(signs),
@@ -181,11 +182,11 @@ class Searched:
     """All that was searched, as a tree: each state below the first edge that led to it."""
 
     def __init__(self, root: KnownState, known: int, origin: float) -> None:
-        self._root, self._known, self._origin = root, known, origin
+        self.root, self._known, self.origin = root, known, origin
 
     def tree(self) -> Tree:
         """Make the tree."""
-        return spanning_tree(self._root, self._known, self._origin)
+        return spanning_tree(self.root, self._known, self.origin)
 
 
 def spanning_tree(root: KnownState, known: int, origin: float = 0.0) -> Tree:

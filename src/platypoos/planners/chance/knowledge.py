@@ -18,7 +18,12 @@ DOUBT = 4.0
 """Two standard errors, squared: an action so far behind the best one still has 0.6 of a vote."""
 NO_VOTE = 20.0
 """Squared distances, in units of the above, from which on an action has no vote at all."""
-BYTES_PER_STATE = 1_000
+HARDLY_MET = 8.0
+"""Edges with one sample for each other one, from which on states are said to meet hardly ever. Then
+values are means over actions while walks are made, and walks are short."""
+FIRST_DRAWN = 16
+"""Samples of an edge that are kept as they were, for the distribution of returns."""
+BYTES_PER_STATE = 1_500
 """What a state and the edge that led there take, beside the stored state itself."""
 
 
@@ -62,6 +67,7 @@ class Edge:
     __slots__ = (
         "action",
         "asked",
+        "drawn",
         "end_value",
         "mean",
         "outcomes",
@@ -83,6 +89,8 @@ class Edge:
         """Of the rewards: their mean, and the sum of squared differences from it."""
         self.outcomes: dict[State | None, int] = {}
         """The states it led to (None: the episode ended), and how often."""
+        self.drawn: list[tuple[State | None, float]] = []
+        """The first samples: where they led, and their rewards."""
         self.end_value = 0.0
         """What an end is worth: 0, counted from the origin at each step that is not taken."""
         self.value = 0.0
@@ -117,6 +125,9 @@ class Knowledge:
         """Edges with one sample only."""
         self.samples = 0
         self.origin = 0.0
+        self.pays = False
+        """Whether any reward was other than 0, or the model says what states are worth. Before, an
+        end is worth less than going on."""
         self.rate = 0.0
         """What a step from an unknown state is taken to bring, counted from the origin."""
         self.noise = 0.0
@@ -148,6 +159,11 @@ class Knowledge:
         if name is not None:
             self.states[name] = made
         return made
+
+    def find(self, stored: Any, time: int) -> State | None:
+        """The state if it is known."""
+        name = self._name_of(stored, time)
+        return None if name is None else self.states.get(name)
 
     def _name_of(self, stored: Any, time: int) -> Hashable:
         """The name of a state; None if it has none, and meets no other."""
@@ -214,6 +230,8 @@ class Knowledge:
         time = edge.start.time + 1
         if not self.samples:  # the first reward of all: the others are counted from it
             self.origin = reward
+        if reward != 0.0 and not self.pays:
+            self.begin_to_pay()
         after = None if ended or time == self.horizon else self.state_of(stored, time)
         self.samples += 1
         edge.samples += 1
@@ -222,15 +240,33 @@ class Knowledge:
         elif edge.samples == 1:
             self.known += 1
             self.single += 1
-            edge.end_value = -self.origin * self.span_from(time)
+            edge.end_value = -self.loss * self.span_from(time)
         moved = reward - self.origin - edge.mean
         edge.mean += moved / edge.samples
         edge.squares += moved * (reward - self.origin - edge.mean)
         edge.outcomes[after] = edge.outcomes.get(after, 0) + 1
+        if edge.samples <= FIRST_DRAWN:
+            edge.drawn.append((after, reward - self.origin))
         if edge.samples == 1:  # a walk may come by before the next back-up
             self.back_up_edge(edge)
             self.back_up(edge.start)
         return after
+
+    @property
+    def loss(self) -> float:
+        """What an end costs at each step that is not taken, counted from the origin.
+
+        As long as nothing pays, as if each step paid 1: who goes on may still find something.
+        """
+        return self.origin if self.pays else 1.0
+
+    def begin_to_pay(self) -> None:
+        """The first reward other than 0 was seen: what ends are worth is known now."""
+        self.pays = True
+        for state in self.tried:
+            for edge in state.edges:
+                edge.end_value = -self.origin * self.span_from(state.time + 1)
+        self.sweep()
 
     def draw(self, edge: Edge) -> State | None:
         """One of the outcomes that were seen, as often as it was seen."""
@@ -302,6 +338,9 @@ class Knowledge:
         if len(state.edges) == 1:
             return
         mean, luck = total / passes, self.single / max(1, self.known - self.single)
+        if luck > HARDLY_MET and not self.is_cautious:
+            state.value = mean
+            return
         if not self.is_cautious:
             ahead = -math.inf
             for edge in state.edges:
@@ -324,6 +363,11 @@ class Knowledge:
                         votes += vote
             best -= total / votes
         state.value = mean + (best - mean) * choice.samples / (choice.samples + luck)
+
+    @property
+    def hardly_meets(self) -> bool:
+        """Whether hardly any edge has a second sample."""
+        return self.single > HARDLY_MET * max(1, self.known - self.single)
 
     def look_at(self, state: State) -> None:
         """Bring a state up to date, all its edges included."""

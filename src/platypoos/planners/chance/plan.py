@@ -70,15 +70,20 @@ class Search:
         """Steps that a walk asks for at once, where nothing is known: more where nothing meets."""
         self.lowest, self.highest = math.inf, -math.inf
         """Returns of the walks so far: their range is the unit of reward."""
+        self.paid = False
+        """Whether these returns are of a time when something paid."""
         self.is_sure: Callable[[], bool] | None = None
         """Asked each time that the calls have doubled: whether to end the plan."""
         self._swept_at, self._asked_at = 0, FIRST_ASKED
+        self.decided: Edge | None = None
+        """The recommended action, if it was compared with the rule."""
 
     def begin(self, root: State) -> None:
         """Plan for another state. What is known is kept."""
         self.knowledge.root = root
         self.knowledge.rate = self.knowledge.worth_of(root) / root.span if root.span else 0.0
         self.calls = self.passes = self._swept_at = 0
+        self.decided = None
         self._asked_at = FIRST_ASKED
         self.lowest, self.highest = math.inf, -math.inf
 
@@ -98,6 +103,8 @@ class Search:
                     yield from self.ask(going)
             for walk in walks:
                 self.back_up(walk)
+            if knowledge.hardly_meets:  # more walks say more there than longer ones
+                self.length = min(self.length, LEAST_STEPS)
             if LOOKS_EVERY * (self.calls - self._swept_at) >= knowledge.known:
                 self._swept_at = self.calls
                 knowledge.sweep()
@@ -117,6 +124,8 @@ class Search:
         actions = max(1, len(root.edges) + len(knowledge.untried(root)))
         walks = actions * (WALKS_PER_ACTION if knowledge.rule is None else WITH_RULE)
         most = min(max(LEAST_STEPS, budget // walks), budget // actions)
+        if not knowledge.pays and knowledge.samples:  # look further for something that does
+            most = budget // actions
         if knowledge.horizon is not None:
             most = min(most, knowledge.horizon - root.time)
         return max(1, int(min(max(LEAST_STEPS, far), most)))
@@ -246,11 +255,13 @@ class Search:
         is_over = walk.at is None
         if len(path) < self.length and not is_over:
             return  # it was cut short
+        if knowledge.pays != self.paid:
+            self.paid, self.lowest, self.highest = True, math.inf, -math.inf
         total = 0.0
         if is_over:  # steps that are not taken bring 0, which is counted from the origin too
             missing = self.length - len(path)
             steps = float(missing) if gamma == 1.0 else (1.0 - gamma**missing) / (1.0 - gamma)
-            total = -knowledge.origin * steps
+            total = -knowledge.loss * steps
         for edge in reversed(path):
             total = edge.mean + gamma * total
         self.lowest, self.highest = min(self.lowest, total), max(self.highest, total)
@@ -260,6 +271,8 @@ class Search:
     def recommend(self) -> Edge | None:
         """The best first action by now; None if nothing was tried."""
         knowledge = self.knowledge
+        if self.decided is not None:
+            return self.decided
         sweeps = LOOKS_EVERY * self.calls // max(1, knowledge.known)
         for _ in range(max(LEAST_SWEEPS, min(MOST_SWEEPS, sweeps))):
             knowledge.sweep(cautious=True)

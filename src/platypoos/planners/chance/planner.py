@@ -38,6 +38,7 @@ def plan_with_chance(
         if knowledge.root.choice is None:
             return None
         found: dict[str, Any] = describe(session.search, actions_of(original(task.model)).payloads)
+        found["improvement"] = session.improvement
         calls = session.simulator.calls
         return planner.recommend(task, found.pop("tree"), found.pop("node"), calls=calls, **found)
 

@@ -7,7 +7,8 @@ from typing import Any
 
 from platypoos.models.advice import Advisor
 from platypoos.models.keys import key_of
-from platypoos.plan import CLEAR
+from platypoos.plan import CLEAR, Improvement
+from platypoos.planners.chance.beside_rule import gain_over_rule, pairs_for
 from platypoos.planners.chance.confidence import confidence
 from platypoos.planners.chance.knowledge import BYTES_PER_STATE, Knowledge
 from platypoos.planners.chance.plan import Search
@@ -33,6 +34,7 @@ class Session:
         advisor = Advisor(task.model)
         if advisor.valued:
             self.knowledge.value_of_state = advisor.value
+            self.knowledge.pays = True
         self.search = Search(self.knowledge)
         self.begin(task)
 
@@ -48,6 +50,8 @@ class Session:
             executor=task.executor,
             timeout=task.timeout,
         )
+        self.improvement: Improvement | None = None
+        """What the plan gains over the user's rule."""
         knowledge.legal_actions = simulator.legal
         if simulator.rule is not None:
             knowledge.rule = self._advise
@@ -66,7 +70,26 @@ class Session:
         """Plan with the budget of the task, or until its clock runs out."""
         is_sure = self._is_sure if stop_when_sure else None
         self.search.is_sure = is_sure
-        spend_in_parts(self.simulator, self.task, self._drive, is_sure)
+        task, search, simulator = self.task, self.search, self.simulator
+        pairs = self._pairs()
+        kept = 2 * pairs * search.length_for(task.budget)
+        spend_in_parts(simulator, task._replace(budget=task.budget - kept), self._drive, is_sure)
+        search.decided = search.recommend() if pairs else None
+        if search.decided is None:
+            return
+        length = kept // (2 * pairs)
+        found = gain_over_rule(self.knowledge, simulator, pairs, length, task.rng)
+        advised = self.knowledge.edge_of(self.knowledge.root, self._advise(task.state))
+        if found.high < 0.0 and advised.samples:  # the rule is better
+            search.decided, found = advised, Improvement(0.0, 0.0, 0.0)
+        self.improvement = found
+
+    def _pairs(self) -> int:
+        """Pairs of roll-outs to compare with the rule: none if there is no rule, or a clock."""
+        task = self.task
+        if self.knowledge.rule is None or task.deadline is not None or task.stop is not None:
+            return 0
+        return pairs_for(task.budget, self.search.length_for(task.budget))
 
     def _is_sure(self) -> bool:
         """Whether more calls are unlikely to change the decision."""

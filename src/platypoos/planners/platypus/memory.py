@@ -90,7 +90,9 @@ class Memory:
     def _find(self, session: Session, task: Task) -> State | None:
         """The state to plan for, if it is known."""
         graph = session.graph
-        if graph.open_loop or (graph.horizon is None) != (task.horizon is None):
+        if session.scenarios is not None or graph.open_loop:
+            return None
+        if (graph.horizon is None) != (task.horizon is None):
             return None
         time = 0
         if graph.horizon is not None and task.horizon is not None:

@@ -91,6 +91,8 @@ class Search:
         self.fresh: Fresh | None = None
         self.is_sure: Callable[[], bool] | None = None
         """Asked after each stage: whether to end the plan before its budget is spent."""
+        self.goes_on = False
+        """Whether a plan without noise goes on until it is stopped, whatever its budget."""
         self.wins, self.spent = {"tree": 1, "sequences": 1}, {"tree": 0, "sequences": 0}
         """New best sequences that each explorer has found, and calls that it has cost."""
         self.usual_return = 0.0
@@ -191,7 +193,8 @@ class Search:
                 seeds = seeds[width:]
         if self.rest and not graph.open_loop and not graph.noisy and not graph.endless:
             yield from be_greedy(self, self.calls + self.greed * budget)
-        while self.calls < end:
+        while self.calls < end or (self.goes_on and not graph.noisy):
+            end = max(end, self.calls + self.stage) if self.goes_on else end
             yield from self.run_stage(end, end - rules.jury_share * budget)
             if self.is_sure is not None and self.is_sure():
                 return

@@ -8,7 +8,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from platypoos.errors import InvalidArgument, ModelError
-from platypoos.models.base import RANDOM, Access, actions_of, dynamics_of, is_compiled
+from platypoos.models.base import actions_of, is_compiled
 from platypoos.models.failures import located
 from platypoos.models.points import has_points, pointed
 from platypoos.plan import Plan
@@ -49,7 +49,8 @@ class Platypus(Planner):
     what to do after each outcome. With RESET access plans are open loop.
 
     Actions may be a list of anything, or points of a ``Box``; a ``MultiDiscrete`` of more than 32
-    actions is searched like a box. There, plans for random dynamics are open loop too.
+    actions is searched like a box. There, plans for random dynamics are open loop: sequences are
+    averaged over a few common scenarios of what chance may do, and each decision plans again.
 
     States are told apart by ``model.key(state)`` if the model has it, else by themselves if they
     can be hashed, or by the contents of arrays; if none of these works, nothing is shared. With
@@ -115,16 +116,9 @@ class Platypus(Planner):
 
         return CompiledPlatypus(self.discount, self.memory, self.stop_when_sure)
 
-    def check_access(self, model: Any, access: Access) -> Access:
-        """How to use a model. In a box, plans for random dynamics are open loop, and say so."""
-        is_random = access is Access.RESTORE and dynamics_of(model) == RANDOM
-        if is_random and has_points(actions_of(model)):
-            return Access.RESET
-        return super().check_access(model, access)
-
     def _plan(self, task: Task) -> Plan:
         memory = task.memory
-        if task.access is Access.RESTORE and dynamics_of(task.model) == RANDOM:
+        if task.has_chance and not has_points(actions_of(task.model)):
             kept = None if memory is None else memory.chance
             return plan_with_chance(self, task, kept, stop_when_sure=self.stop_when_sure)
         if is_compiled(task.model):
@@ -170,6 +164,8 @@ class Platypus(Planner):
 
     def _made(self, session: Session, task: Task, asked: int) -> Plan:
         found = describe(session.search)
+        if session.scenarios is not None:
+            found |= session.scenarios.told()
         calls = session.simulator.calls + asked
         return self.recommend(task, found.pop("tree"), found.pop("node"), calls=calls, **found)
 

@@ -19,6 +19,7 @@ from platypoos.planners.platypus.confidence import can_tell, confidence
 from platypoos.planners.platypus.plan import Search
 from platypoos.planners.platypus.reaching import numbers_of
 from platypoos.planners.platypus.rules import Rules
+from platypoos.planners.platypus.scenarios import Scenarios, scenarios_for
 from platypoos.search.base import Task
 from platypoos.simulator import Simulator, fitting
 from platypoos.simulator.pace import never
@@ -39,12 +40,13 @@ class Session:
 
     def __init__(self, task: Task, discount: float, rules: Rules) -> None:
         self.task, self.discount = task, discount
-        restores = task.access is Access.RESTORE
+        restores = task.access is Access.RESTORE and not task.has_chance
         key = key_of(task.model, task.state) if restores else None
         seed = task.tie_seed()
         endless = has_points(actions_of(task.model))
         graph = Graph(discount, None if endless else task.num_actions, key, seed)
-        graph.open_loop = not restores
+        graph.open_loop = task.access is Access.RESET
+        graph.ends_by_chance = not restores
         if restores and callable(getattr(task.model, "key", None)):
             graph.is_same = _is_same
         graph.horizon = task.horizon
@@ -54,13 +56,22 @@ class Session:
             graph.value_of_state = advisor.value
         self.graph = graph
         self.simulator = self._simulator(task)
+        self.scenarios: Scenarios | None = None
+        """What chance does, where dynamics are random and actions cannot be listed."""
+        start = task.state
+        space = actions_of(task.model) if endless else None
+        if task.has_chance:
+            number = scenarios_for(task.budget, open_ended=task.open_ended)
+            self.scenarios = Scenarios(self.simulator, number, space, task.rng)
+            start = self.scenarios.start(task.state)
+            if advisor.valued:
+                graph.value_of_state = self.scenarios.value(advisor.value)
         rule: Callable[[Any], Any] | None = None
         if self.simulator.rule is not None:
-            rule = self._advise
+            rule = self._advise if self.scenarios is None else self.scenarios.advise
         if self.simulator.legal is not None:
             graph.legal_actions = self.simulator.legal
-        graph.root = graph.state_of(task.state, 0)
-        space = actions_of(task.model) if endless else None
+        graph.root = graph.state_of(start, 0)
         look = numbers_of(said_of_one(task.model, "features")) if endless and restores else None
         self.search = Search(graph, rule, rules, space, look)
 
@@ -73,7 +84,8 @@ class Session:
             executor=task.executor,
             timeout=task.timeout,
         )
-        self.graph.check_again = self._compare if task.access is Access.RESTORE else None
+        compares = task.access is Access.RESTORE and not task.has_chance
+        self.graph.check_again = self._compare if compares else None
         return simulator
 
     def _advise(self, stored: Any) -> Any:
@@ -100,7 +112,11 @@ class Session:
         """Plan with the budget of the task, or until its clock runs out."""
         is_sure = self._is_sure if stop_when_sure else None
         self.search.is_sure = is_sure
-        spend_in_parts(self.simulator, self.task, self._drive, is_sure)
+        if self.scenarios is None:
+            spend_in_parts(self.simulator, self.task, self._drive, is_sure)
+        else:
+            task = self.task._replace(budget=self.scenarios.budget)
+            spend_in_parts(self.scenarios, task, self._drive, is_sure)
 
     def _is_sure(self) -> bool:
         """Whether more calls are unlikely to change the decision."""
@@ -113,11 +129,16 @@ class Session:
         """Let the search ask, and the simulator answer; False if time was up."""
         search = self.search
         plan = search.plan_on(budget) if search.level.leader else search.plan(budget)
-        return drive(plan, self.simulator, budget, due, search.learn)
+        if self.scenarios is None:
+            return drive(plan, self.simulator, budget, due, search.learn)
+        # Where episodes end early in some scenarios, there are more steps than it looked.
+        search.goes_on = due is never
+        most = math.inf if search.goes_on else budget
+        return drive(plan, self.scenarios, most, due, search.learn)
 
 
 def spend_in_parts(
-    simulator: Simulator,
+    simulator: Simulator | Scenarios,
     task: Task,
     plan: Callable[[int, Callable[[], bool]], bool],
     is_sure: Callable[[], bool] | None,
@@ -152,8 +173,8 @@ def spend_in_parts(
 
 def drive(
     plan: Generator[list[Any], Any, None],
-    simulator: Simulator,
-    budget: int,
+    simulator: Simulator | Scenarios,
+    budget: float,
     due: Callable[[], bool],
     learn: Callable[[Any, Any], object],
 ) -> bool:
@@ -171,7 +192,7 @@ def drive(
     try:
         while True:
             batch = plan.send(replies)
-            left = min(end, simulator.budget) - simulator.calls
+            left = int(min(end, simulator.budget)) - simulator.calls
             if left <= 0:
                 return True
             if simulator.calls and due():
@@ -208,7 +229,7 @@ def _is_same(one: Any, other: Any) -> bool:
 class Clock:
     """Tells when time is up, and how many calls fit into what is left."""
 
-    def __init__(self, simulator: Simulator, task: Task) -> None:
+    def __init__(self, simulator: Simulator | Scenarios, task: Task) -> None:
         self._simulator, self._stop = simulator, task.stop
         self._looked, self._counted = time.perf_counter(), 0
         self.end = math.inf if task.deadline is None else task.started + task.deadline
