@@ -23,7 +23,6 @@ from typing import Any, TypedDict
 
 import numpy as np
 
-os.environ.setdefault("PLATYPOOS_COMPILE", "wait")  # compiled from the first plan on
 
 import platypoos as pp
 

@@ -8,7 +8,6 @@ import signal
 
 import pytest
 
-os.environ.setdefault("PLATYPOOS_COMPILE", "wait")  # what is tested is the compiled form
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # so it is in the background of a script
     signal.signal(signal.SIGINT, signal.default_int_handler)
 

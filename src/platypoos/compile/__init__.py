@@ -1,4 +1,4 @@
-"""Machine code by Numba: what is compiled, cached, loaded in the background, or interpreted.
+"""Machine code by Numba: what is compiled, when it is first used, and kept on disk.
 
 Numba is imported with the first name that needs it.
 """
@@ -8,19 +8,15 @@ from typing import TYPE_CHECKING
 from platypoos.compile.marks import jitable
 
 __all__ = [
-    "INTERPRETED",
     "HandleType",
     "borrow_row",
     "borrowed",
-    "code_for",
     "fast",
     "handle",
     "handle_kind",
     "handle_of",
     "inlined",
-    "interpreted",
     "jit",
-    "jit_uncached",
     "jitable",
     "kernel",
     "name_for_cache",
@@ -31,17 +27,9 @@ __all__ = [
 ]
 
 if TYPE_CHECKING:
-    from platypoos.compile.cache import (
-        inlined,
-        jit,
-        jit_uncached,
-        kernel,
-        name_for_cache,
-        overload,
-        part,
-    )
-    from platypoos.compile.handles import code_for, handle, handle_kind, handle_of
-    from platypoos.compile.kernels import INTERPRETED, fast, interpreted, with_fast_kernels
+    from platypoos.compile.cache import inlined, jit, kernel, name_for_cache, overload, part
+    from platypoos.compile.calls import fast, with_fast_kernels
+    from platypoos.compile.handles import handle, handle_kind, handle_of
     from platypoos.compile.unsafe import HandleType, borrow_row, borrowed, opened
 else:
     from platypoos.lazy import lazy_names
@@ -49,11 +37,9 @@ else:
     __getattr__, __dir__ = lazy_names(
         __name__,
         {
-            "platypoos.compile.cache": (
-                "inlined jit jit_uncached kernel name_for_cache overload part"
-            ),
-            "platypoos.compile.handles": "code_for handle handle_kind handle_of",
-            "platypoos.compile.kernels": "INTERPRETED fast interpreted with_fast_kernels",
+            "platypoos.compile.cache": "inlined jit kernel name_for_cache overload part",
+            "platypoos.compile.calls": "fast with_fast_kernels",
+            "platypoos.compile.handles": "handle handle_kind handle_of",
             "platypoos.compile.unsafe": "HandleType borrow_row borrowed opened",
         },
     )

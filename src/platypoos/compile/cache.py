@@ -68,11 +68,6 @@ def kernel(function: F) -> F:
     return numba.njit(function)  # type: ignore[no-any-return]
 
 
-def jit_uncached(function: F) -> F:
-    """Compile at the first call, for this process only."""
-    return numba.njit(function)  # type: ignore[no-any-return]
-
-
 def overload(function: F) -> Callable[[F], F]:
     """What ``function`` means inside compiled code."""
     return _numba_overload(function, jit_options={"forceinline": True})  # type: ignore[no-any-return]

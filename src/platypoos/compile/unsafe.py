@@ -1,8 +1,6 @@
 """All that touches private parts of Numba, each with its reason.
 
-Numba promises nothing about these parts, so its version is bounded in ``pyproject.toml``, and
-``selftest.py`` tries them before the first machine code is used. If they fail, plans are
-interpreted: slower, and the same.
+Numba promises nothing about these parts, so its version is bounded in ``pyproject.toml``.
 """
 
 from __future__ import annotations
@@ -28,6 +26,8 @@ from numba.extending import (
     unbox,
 )
 from numba.np.arrayobj import populate_array
+
+from platypoos.compile.notice import compiling
 
 Record = TypeVar("Record")
 
@@ -55,15 +55,6 @@ def drop_cache(dispatcher: Any) -> None:
     dispatcher._cache = NullCache()
 
 
-def is_on_disk(dispatcher: Any, signature: tuple[Any, ...]) -> bool:
-    """Whether the code of a function for these types is in the cache: Numba only loads, or not."""
-    file = getattr(dispatcher._cache, "_cache_file", None)
-    if file is None:
-        return False
-    key = dispatcher._cache._index_key(signature, dispatcher.targetctx.codegen())
-    return key in file._load_index()
-
-
 def identity_of(dispatcher: Any) -> str | None:
     """What Numba tells a function from others by, if it was asked before."""
     known = getattr(dispatcher, "_MemoMixin__uuid", None)
@@ -81,17 +72,20 @@ def identify(dispatcher: Any, name: str) -> bool:
 def entry_point(dispatcher: Any, arguments: tuple[Any, ...]) -> Callable[..., Any]:
     """The machine code for these argument types, without the search for it at every call."""
     signature = tuple(dispatcher.typeof_pyval(argument) for argument in arguments)
-    if signature not in dispatcher.overloads:
-        dispatcher.compile(signature)
-    return dispatcher.overloads[signature].entry_point  # type: ignore[no-any-return]
+    return _made(dispatcher, signature).entry_point  # type: ignore[no-any-return]
 
 
 def address_of(dispatcher: Any, signature: tuple[Any, ...]) -> int:
     """Where the machine code for these argument types is."""
-    if signature not in dispatcher.overloads:
-        dispatcher.compile(signature)
-    made = dispatcher.overloads[signature]
+    made = _made(dispatcher, signature)
     return int(made.library.get_pointer_to_function(made.fndesc.llvm_func_name))
+
+
+def _made(dispatcher: Any, signature: tuple[Any, ...]) -> Any:
+    if signature not in dispatcher.overloads:
+        with compiling():
+            dispatcher.compile(signature)
+    return dispatcher.overloads[signature]
 
 
 @intrinsic  # type: ignore[untyped-decorator]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 from typing import Any
 
@@ -12,14 +11,12 @@ from numba.core.errors import NumbaError
 from numpy.typing import NDArray
 
 from platypoos.checks import check_state
-from platypoos.compile import fast, handle, interpreted
+from platypoos.compile import handle
 from platypoos.compile.engine import Engine
-from platypoos.compile.selftest import still_works
 from platypoos.compile.unsafe import HANDLE_BYTES, entry_point
-from platypoos.compile.workshop import waits
 from platypoos.errors import BudgetExceeded, InvalidArgument, ModelError, PlatypoosError
 from platypoos.ledger.drivers import NO_MASKS, NO_WORTH, Driver, Loops
-from platypoos.ledger.machine import Machine, ask_all, play_path
+from platypoos.ledger.machine import Machine
 from platypoos.ledger.machine_advice import (
     BAD_ADVICE,
     BAD_REWARD,
@@ -30,10 +27,9 @@ from platypoos.ledger.machine_advice import (
     SPARE,
     make_account,
 )
-from platypoos.ledger.machine_requests import evaluate_all
-from platypoos.ledger.meeting import Homes, bits_of, make_homes, settle_rows
+from platypoos.ledger.meeting import Homes, make_homes, settle
 from platypoos.ledger.protocol import Ledger, Nodes
-from platypoos.ledger.requests import ask_legal
+from platypoos.ledger.requests import ask_legal, evaluate, play
 from platypoos.ledger.tree import ROOT, Tree
 from platypoos.models.advice import (
     NO_HORIZON,
@@ -53,7 +49,7 @@ from platypoos.models.failures import (
     not_deterministic,
     unlike_before,
 )
-from platypoos.simulator.pace import GLANCE, Pace, never
+from platypoos.simulator.pace import Pace, never
 
 
 class CompiledSimulator(Ledger):
@@ -76,7 +72,6 @@ class CompiledSimulator(Ledger):
         self.access = access
         self._engine: tuple[Any, ...] | None = None
         self.due: Callable[[], bool] = never
-        self.in_haste = False
         self.workers = 1
         self.pace = Pace()
         root = model.initial_state
@@ -117,10 +112,8 @@ class CompiledSimulator(Ledger):
 
     def ask_legal(self, nodes: Nodes) -> None:
         """Ask; see ``requests.ask_legal``."""
-        if len(self.machine.legal) and self.is_ready(ask, (nodes,)):
+        if len(self.machine.legal):
             ask(self, nodes)
-        elif len(self.machine.legal):
-            self._interpret(ask_all, nodes)
 
     @property
     def calls(self) -> int:  # type: ignore[override]
@@ -188,20 +181,13 @@ class CompiledSimulator(Ledger):
             known[self.access] = Loops(self.machine, self.model.cacheable)
         return known[self.access]  # type: ignore[no-any-return]
 
-    def is_ready(self, driver: Driver, args: tuple[Any, ...]) -> bool:
-        """Whether to run a driver in machine code; if not, it is interpreted: the plan is the same.
-
-        Large plans are worth waiting for the compiler, unless there is a deadline.
-        """
-        if waits() or not (self.in_haste or self.machine.ledger[0].budget <= SMALL):
-            return still_works()
-        return self._loops().is_loaded(driver, self.machine, args)
+    def is_ready(self, driver: Driver) -> bool:
+        """Whether a driver has been compiled for this model in this process."""
+        return driver in self._loops().drivers
 
     def drive(self, driver: Driver, args: tuple[Any, ...]) -> Any:
-        """Run a planner's main function: in machine code, or interpreted."""
-        if self.is_ready(driver, args):
-            return self.run(driver, args)
-        return driver.interpreted(self, args)
+        """Run a planner's main function in machine code; the model's failures become our errors."""
+        return self._guarded(self.prepare(driver, args), self.engine(), *args)
 
     def prepare(self, driver: Driver, args: tuple[Any, ...]) -> Callable[..., Any]:
         """The machine code of a driver; it is compiled, and so are the loops it asks for."""
@@ -217,29 +203,16 @@ class CompiledSimulator(Ledger):
         return loops.drivers[driver]
 
     def evaluate(self, tree: Tree, nodes: Nodes, repeats: Nodes) -> None:
-        """Evaluate nodes without machine code."""
-        if self.due is never:
-            self._interpret(evaluate_all, tree, nodes, repeats)
-            return
-        # With a clock in parts, and no more when it has run out.
-        ends = np.cumsum(repeats)
-        done, total = 0, int(repeats.sum())
-        while done < total and not self.due():
-            stop = min(total, done + self.pace.within(GLANCE))
-            part = np.clip(np.minimum(ends, stop) - np.maximum(ends - repeats, done), 0, None)
-            asked = np.flatnonzero(part)
-            before, start = self.calls, time.perf_counter()
-            self._interpret(evaluate_all, tree, nodes[asked], part[asked])
-            self.pace.note(self.calls - before, time.perf_counter() - start)
-            done = stop
+        """Evaluate nodes, for planners that are plain Python."""
+        request(self, tree, nodes, repeats)
+
+    def play(self, tree: Tree, path: Nodes, rewards: Any, start: int, roll_out: bool) -> int:
+        """Walk along a path, for planners that are plain Python."""
+        return int(play_from_python(self, tree, path, rewards, start, roll_out))
 
     def settle(self, homes: Homes, nodes: Nodes) -> None:
         """Find homes by the bits of the states; by RESET there are none, and nothing is shared."""
-        if self.access is Access.RESET:
-            homes.home[nodes] = nodes
-            return
-        bits = bits_of(self)
-        _settle_rows[bits.itemsize](homes, bits, nodes)
+        settle_from_python(self, homes, nodes)
 
     def tell_apart(self, state: Any) -> None:
         """By the bits of the states, always."""
@@ -258,24 +231,6 @@ class CompiledSimulator(Ledger):
         found = np.flatnonzero((rows == np.asarray(state)).all(axis=1))
         known = found[(self.tree.pulls[found] > 0) | (found == ROOT)]
         return int(homes.home[known[0]]) if len(known) else -1
-
-    def play(self, tree: Tree, path: Nodes, rewards: Any, start: int, roll_out: bool) -> Any:
-        """Walk along a path without machine code."""
-        return self._interpret(play_path, tree, path, rewards, start, roll_out)
-
-    def _interpret(self, loop: Callable[..., Any], *args: Any) -> Any:
-        machine = self.machine
-        plain = machine._replace(
-            kernel=_plain(machine.kernel),
-            legal_kernel=_plain(machine.legal_kernel),
-            value_kernel=_plain(machine.value_kernel),
-            policy_kernel=_plain(machine.policy_kernel),
-        )
-        return self._guarded(interpreted(loop), plain, *args)
-
-    def run(self, driver: Driver, args: tuple[Any, ...]) -> Any:
-        """Run a planner's driver in machine code; the model's failures become our errors."""
-        return self._guarded(self.prepare(driver, args), self.engine(), *args)
 
     def _guarded(self, function: Callable[..., Any], *args: Any) -> Any:
         try:
@@ -356,19 +311,27 @@ class CompiledSimulator(Ledger):
         return error
 
 
-_settle_rows = {size: fast(settle_rows, 5.0) for size in (1, 2, 4, 8, 16)}
-"""By the bytes of a word of the states; interpreted for five seconds before it is compiled."""
-
-
-def _plain(kernel: Any) -> Any:
-    return None if kernel is None else interpreted(kernel)
-
-
-SMALL = 5_000
-"""Calls of a plan that is made without machine code before it would be compiled."""
-
-
 @Driver
 def ask(sim: Any, nodes: Nodes) -> bool:
     """Ask for legal actions from outside of compiled code."""
     return ask_legal(sim, nodes)
+
+
+@Driver
+def request(sim: Any, tree: Tree, nodes: Nodes, repeats: Nodes) -> bool:
+    """Evaluate nodes from outside of compiled code."""
+    return evaluate(sim, tree, nodes, repeats)
+
+
+@Driver
+def play_from_python(
+    sim: Any, tree: Tree, path: Nodes, rewards: Any, start: int, roll_out: bool
+) -> int:
+    """Walk from outside of compiled code."""
+    return play(sim, tree, path, rewards, start, roll_out)
+
+
+@Driver
+def settle_from_python(sim: Any, homes: Homes, nodes: Nodes) -> None:
+    """Find homes from outside of compiled code."""
+    settle(sim, homes, nodes)

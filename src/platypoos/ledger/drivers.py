@@ -6,21 +6,13 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from numba import int64, typeof
+from numba import typeof
 
 import platypoos.ledger.machine_requests  # noqa: F401  what drivers mean by evaluate, play, …
-from platypoos.compile import (
-    HandleType,
-    code_for,
-    handle,
-    interpreted,
-    jit,
-    with_fast_kernels,
-)
-from platypoos.compile.engine import Engine, Request, requests_of
+from platypoos.compile import HandleType, handle, jit, with_fast_kernels
+from platypoos.compile.engine import REQUESTS, Engine, Request, requests_of
 from platypoos.compile.handles import store
 from platypoos.compile.unsafe import address_of, entry_point
-from platypoos.compile.workshop import are_loaded
 from platypoos.ledger.machine import Machine
 from platypoos.ledger.machine_advice import make_account
 
@@ -36,8 +28,7 @@ class Loops:
         self._kind = HandleType(typeof(machine))
         self._cacheable = cacheable
         self._store: Callable[..., Any] | None = None
-        self._needed: dict[Driver, list[tuple[Any, tuple[Any, ...]]]] = {}
-        self.addresses = np.zeros(Request.MOST, np.int64)
+        self.addresses = np.zeros(REQUESTS, np.int64)
         self.drivers: dict[Driver, Callable[..., Any]] = {}
 
     def store(self, machine: Machine, address: int) -> None:
@@ -45,22 +36,6 @@ class Loops:
         if self._store is None:
             self._store = entry_point(store, (machine, 0))
         self._store(machine, address)
-
-    def is_loaded(self, driver: Driver, machine: Machine, args: tuple[Any, ...]) -> bool:
-        """Whether all the code that a driver needs is there; if not, it is asked for."""
-        if driver in self.drivers:
-            return True
-        if driver not in self._needed:
-            types = (ENGINE, *(driver.compiled.typeof_pyval(argument) for argument in args))
-            loops = [
-                request.code(self._kind, self._cacheable) for request in driver.requests_to(machine)
-            ]
-            self._needed[driver] = [
-                *code_for(driver.compiled, types),
-                (store, (self._kind.record, int64)),
-                *loops,
-            ]
-        return are_loaded(self._needed[driver])
 
     def compile(self, driver: Driver, machine: Machine) -> None:
         """Let there be the code of all loops that a driver can ask for."""
@@ -77,8 +52,10 @@ class Driver:
     compiled; around a compiled model it is compiled as a whole, once for all models.
     """
 
-    def __init__(self, function: Callable[..., Any], patience: float = 0.0) -> None:
-        self._function, self._patience = function, patience
+    def __init__(self, function: Callable[..., Any]) -> None:
+        self._function = function
+        self.has_run = False
+        """Whether the inner loops that it uses around a Python model are compiled."""
         self._python: Callable[..., Any] | None = None
         self._requests: list[Request] | None = None
         self.compiled: Any = jit(function)
@@ -90,7 +67,7 @@ class Driver:
         return [
             request
             for request in self._requests
-            if request.needs is None or getattr(machine, request.needs) is not None
+            if not request.needs or getattr(machine, request.needs) is not None
         ]
 
     def __call__(self, sim: Any, *args: Any) -> Any:
@@ -100,15 +77,7 @@ class Driver:
     def around_python(self, sim: Any, args: tuple[Any, ...]) -> Any:
         """Run as plain Python, with inner loops that are compiled."""
         if self._python is None:
-            self._python = with_fast_kernels(self._function, self._patience)
-        return self._python(sim, *args)
-
-    def interpreted(self, sim: Any, args: tuple[Any, ...]) -> Any:
-        """Run as plain Python, inner loops too."""
-        with np.errstate(all="ignore"):  # as compiled code does; hashes overflow on purpose
-            return interpreted(self._function)(sim, *args)
-
-
-def patient_driver(seconds: float) -> Callable[[Callable[..., Any]], Driver]:
-    """A driver whose inner loops are interpreted until that has taken so long; then compiled."""
-    return lambda function: Driver(function, seconds)
+            self._python = with_fast_kernels(self._function)
+        result = self._python(sim, *args)
+        self.has_run = True
+        return result

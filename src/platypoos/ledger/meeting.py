@@ -63,12 +63,6 @@ def words_of(kind: Any) -> np.dtype[Any]:
     return np.dtype(f"u{size}")
 
 
-def bits_of(sim: Any) -> NDArray[Any]:
-    """The states of a compiled model's ledger, as bits."""
-    states: NDArray[Any] = sim.machine.states
-    return states.view(words_of(states.dtype))
-
-
 @jit
 def settle_rows(homes: Homes, bits: NDArray[Any], nodes: NDArray[np.int64]) -> None:
     """Find homes by the memory of the states."""

@@ -11,8 +11,7 @@ import numpy as np
 from numba.core.dispatcher import Dispatcher
 
 from platypoos.checks import check_function
-from platypoos.compile import interpreted, name_for_cache
-from platypoos.compile.workshop import waits
+from platypoos.compile import name_for_cache
 from platypoos.errors import InvalidArgument
 from platypoos.models.base import (
     DETERMINISTIC,
@@ -81,7 +80,8 @@ class CompiledModel:
 
     The first plan compiles the loops around the kernel (two or three seconds), and on a new
     machine the planner too (half a minute). Both are kept on disk for later processes, as long as
-    their code does not change.
+    their code does not change. With a deadline there is no time for that: ``Agent.warm_up`` does
+    it ahead.
 
     >>> import numba, numpy as np
     >>> import platypoos as pp
@@ -157,11 +157,7 @@ class CompiledModel:
 
     def step_into(self, state: Any, action: int, rng: np.random.Generator, after: Any) -> Any:
         """Call the kernel on arrays as they are; it writes the next state into ``after``."""
-        return self._single(self.kernel)(state, int(action), self.params, rng, after)
-
-    def _single(self, kernel: Any) -> Callable[..., Any]:
-        """A kernel to be called once; interpreted as long as it is not compiled."""
-        return kernel if waits() or kernel.overloads else interpreted(kernel)
+        return self.kernel(state, int(action), self.params, rng, after)
 
     def single_legal(self) -> Callable[[Any], Any] | None:
         """The legal actions of one state, if the model tells."""
@@ -170,7 +166,7 @@ class CompiledModel:
 
         def legal(state: Any) -> Any:
             mask = np.ones(self.actions.n, np.uint8)
-            self._single(self.legal)(np.array(state, self.initial_state.dtype), self.params, mask)
+            self.legal(np.array(state, self.initial_state.dtype), self.params, mask)
             return mask != 0
 
         return legal
@@ -179,7 +175,7 @@ class CompiledModel:
         """What one state is worth, if the model tells."""
         if self.value is None:
             return None
-        return lambda state: self._single(self.value)(
+        return lambda state: self.value(
             np.array(state, self.initial_state.dtype), self.params
         )
 
@@ -190,7 +186,7 @@ class CompiledModel:
 
         def policy(state: Any) -> Any:
             weights = np.zeros(self.actions.n)
-            self._single(self.policy)(
+            self.policy(
                 np.array(state, self.initial_state.dtype), self.params, weights
             )
             return weights

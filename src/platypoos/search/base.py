@@ -18,7 +18,7 @@ from platypoos.checks import (
     check_number,
     missing_from,
 )
-from platypoos.compile.workshop import WORKSHOP
+from platypoos.compile.notice import tell
 from platypoos.errors import InvalidArgument, ModelError
 from platypoos.ledger.streams import Seed, make_generator
 from platypoos.ledger.tree import ROOT, Tree, make_tree, path_to
@@ -218,7 +218,6 @@ class Planner(ABC):
             memory: what ``remember`` made, at each step of an episode.
         """
         started = time.perf_counter()
-        WORKSHOP.is_eager |= asked.deadline is not None
         initial_state(model)  # is it a model at all?
         view = self.view_of(model)
         num_actions = self.count(actions_of(view))
@@ -251,6 +250,8 @@ class Planner(ABC):
             else:
                 rename(error, actions_of(original(view)))
             raise
+        finally:
+            tell(type(self).__name__)
 
     def view_of(self, model: Any) -> Any:
         """The model with numbers for actions; an error if they cannot be numbered."""

@@ -15,7 +15,6 @@ from platypoos.compiled.platypus.state import (
     FINISHED,
     JURY,
     LOOK,
-    PATIENCE,
     POLICIES,
     SEQUENCES,
     START,
@@ -31,11 +30,11 @@ from platypoos.compiled.platypus.tuning import (
     WIDE_SHARE,
 )
 from platypoos.compiled.platypus.walking import follow
-from platypoos.ledger.drivers import patient_driver
+from platypoos.ledger.drivers import Driver
 from platypoos.ledger.requests import calls_made
 
 
-@patient_driver(PATIENCE)
+@Driver
 def plan_on(sim: Any, search: Search) -> bool:
     """Plan on; True when it is finished, False if it is interrupted and can go on."""
     phase = present(search)
