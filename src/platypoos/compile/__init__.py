@@ -19,7 +19,6 @@ __all__ = [
     "jit",
     "jitable",
     "kernel",
-    "name_for_cache",
     "opened",
     "overload",
     "part",
@@ -27,7 +26,7 @@ __all__ = [
 ]
 
 if TYPE_CHECKING:
-    from platypoos.compile.cache import inlined, jit, kernel, name_for_cache, overload, part
+    from platypoos.compile.cache import inlined, jit, kernel, overload, part
     from platypoos.compile.calls import fast, with_fast_kernels
     from platypoos.compile.handles import handle, handle_kind, handle_of
     from platypoos.compile.unsafe import HandleType, borrow_row, borrowed, opened
@@ -37,7 +36,7 @@ else:
     __getattr__, __dir__ = lazy_names(
         __name__,
         {
-            "platypoos.compile.cache": "inlined jit kernel name_for_cache overload part",
+            "platypoos.compile.cache": "inlined jit kernel overload part",
             "platypoos.compile.calls": "fast with_fast_kernels",
             "platypoos.compile.handles": "handle handle_kind handle_of",
             "platypoos.compile.unsafe": "HandleType borrow_row borrowed opened",

@@ -11,14 +11,13 @@ import types as python_types
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-import numba
 import numpy as np
 from numba import types
 from numba.core.dispatcher import Dispatcher
 from numpy.typing import NDArray
 
 from platypoos.compile.cache import jit
-from platypoos.compile.unsafe import HandleType, by_address
+from platypoos.compile.unsafe import HandleType, address_of, by_address
 
 
 class Engine(NamedTuple):
@@ -58,13 +57,13 @@ class Request:
     ) -> None:
         self.number, self.needs = number, needs
         self._kinds = kinds
-        self.loop, self._uncached = jit(function), numba.njit(function)
+        self.loop = jit(function)
         count = function.__code__.co_argcount
         self.call = by_address(result, count, lambda: (_MACHINE, *kinds()))
 
-    def code(self, machine: HandleType, cacheable: bool) -> tuple[Any, tuple[Any, ...]]:
-        """The loop, and its argument types for a kind of machine."""
-        return (self.loop if cacheable else self._uncached), (machine, *self._kinds())
+    def address_for(self, machine: HandleType) -> int:
+        """Where the machine code of the loop is, for a kind of machine."""
+        return address_of(self.loop, (machine, *self._kinds()))
 
 
 def request(

@@ -55,24 +55,15 @@ def drop_cache(dispatcher: Any) -> None:
     dispatcher._cache = NullCache()
 
 
-def identity_of(dispatcher: Any) -> str | None:
-    """What Numba tells a function from others by, if it was asked before."""
-    known = getattr(dispatcher, "_MemoMixin__uuid", None)
-    return None if known is None else str(known)
-
-
-def identify(dispatcher: Any, name: str) -> bool:
-    """Give a function an identity that other processes give it too; whether that is possible."""
-    if not hasattr(dispatcher, "_set_uuid"):
-        return False
-    dispatcher._set_uuid(name)
-    return True
-
-
 def entry_point(dispatcher: Any, arguments: tuple[Any, ...]) -> Callable[..., Any]:
     """The machine code for these argument types, without the search for it at every call."""
-    signature = tuple(dispatcher.typeof_pyval(argument) for argument in arguments)
-    return _made(dispatcher, signature).entry_point  # type: ignore[no-any-return]
+    kinds = tuple(dispatcher.typeof_pyval(argument) for argument in arguments)
+    return entry_point_for(dispatcher, kinds)
+
+
+def entry_point_for(dispatcher: Any, kinds: tuple[Any, ...]) -> Callable[..., Any]:
+    """The same, where the types are known."""
+    return _made(dispatcher, kinds).entry_point  # type: ignore[no-any-return]
 
 
 def address_of(dispatcher: Any, signature: tuple[Any, ...]) -> int:

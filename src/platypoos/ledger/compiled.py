@@ -16,6 +16,7 @@ from platypoos.compile.engine import Engine
 from platypoos.compile.unsafe import HANDLE_BYTES, entry_point
 from platypoos.errors import BudgetExceeded, InvalidArgument, ModelError, PlatypoosError
 from platypoos.ledger.drivers import NO_MASKS, NO_WORTH, Driver, Loops
+from platypoos.ledger.first_class import first_class
 from platypoos.ledger.machine import Machine
 from platypoos.ledger.machine_advice import (
     BAD_ADVICE,
@@ -104,6 +105,7 @@ class CompiledSimulator(Ledger):
                 **advice._asdict(), weights=np.zeros(model.actions.n)
             )
             self.machine.ledger[0].seed = draw_seed(rng)
+        self.machine = self._with_functions(self.machine)
 
     @property
     def advice(self) -> Advice:  # type: ignore[override]
@@ -176,10 +178,18 @@ class CompiledSimulator(Ledger):
         return self._engine[2]
 
     def _loops(self) -> Loops:
+        return self.model.loops[self.access]  # type: ignore[no-any-return]
+
+    def _with_functions(self, machine: Machine) -> Machine:
+        """The machine with the model's functions as its loops call them."""
         known = self.model.loops
         if self.access not in known:
-            known[self.access] = Loops(self.machine, self.model.cacheable)
-        return known[self.access]  # type: ignore[no-any-return]
+            try:
+                known[self.access] = Loops(*first_class(machine))
+            except NumbaError as error:
+                self._blame_kernel(machine, error)
+                raise
+        return machine._replace(**known[self.access].functions)
 
     def is_ready(self, driver: Driver) -> bool:
         """Whether a driver has been compiled for this model in this process."""
@@ -194,11 +204,7 @@ class CompiledSimulator(Ledger):
         loops = self._loops()
         if driver not in loops.drivers:
             point = entry_point(driver.compiled, (self.engine(), *args))
-            try:
-                loops.compile(driver, self.machine)
-            except NumbaError as error:
-                self._blame_kernel(error)
-                raise
+            loops.compile(driver, self.machine)
             loops.drivers[driver] = point
         return loops.drivers[driver]
 
@@ -244,9 +250,9 @@ class CompiledSimulator(Ledger):
             raise self._failure()
         return result
 
-    def _blame_kernel(self, error: Exception) -> None:
+    def _blame_kernel(self, machine: Machine, error: Exception) -> None:
         """The planner did not compile: say so in one line if the kernel is why."""
-        machine, kernel = self.machine, self.model.kernel
+        kernel = self.model.kernel
         row = typeof(machine.states[ROOT])
         types = (row, int64, typeof(machine.params), typeof(machine.rng), row)
         signature = f"(state: {row}, action, params: {types[2]}, rng, next_state)"

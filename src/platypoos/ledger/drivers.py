@@ -6,13 +6,13 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from numba import typeof
+from numba import int64, typeof
 
 import platypoos.ledger.machine_requests  # noqa: F401  what drivers mean by evaluate, play, …
 from platypoos.compile import HandleType, handle, jit, with_fast_kernels
 from platypoos.compile.engine import REQUESTS, Engine, Request, requests_of
 from platypoos.compile.handles import store
-from platypoos.compile.unsafe import address_of, entry_point
+from platypoos.compile.unsafe import entry_point_for
 from platypoos.ledger.machine import Machine
 from platypoos.ledger.machine_advice import make_account
 
@@ -24,25 +24,23 @@ ENGINE = typeof(handle(Engine(0, np.empty(0, np.int64), make_account(0, 0), NO_M
 class Loops:
     """The machine code for a model, by one kind of access."""
 
-    def __init__(self, machine: Machine, cacheable: bool) -> None:
-        self._kind = HandleType(typeof(machine))
-        self._cacheable = cacheable
-        self._store: Callable[..., Any] | None = None
+    def __init__(self, functions: dict[str, Any], kind: Any) -> None:
+        self.functions = functions
+        """The model's own, as its loops call them."""
+        self._kind = HandleType(kind)
+        self._store = entry_point_for(store, (kind, int64))
         self.addresses = np.zeros(REQUESTS, np.int64)
         self.drivers: dict[Driver, Callable[..., Any]] = {}
 
     def store(self, machine: Machine, address: int) -> None:
         """Write a machine to where its loops will read it."""
-        if self._store is None:
-            self._store = entry_point(store, (machine, 0))
         self._store(machine, address)
 
     def compile(self, driver: Driver, machine: Machine) -> None:
         """Let there be the code of all loops that a driver can ask for."""
         for request in driver.requests_to(machine):
             if self.addresses[request.number] == 0:
-                loop = request.code(self._kind, self._cacheable)
-                self.addresses[request.number] = address_of(*loop)
+                self.addresses[request.number] = request.address_for(self._kind)
 
 
 class Driver:

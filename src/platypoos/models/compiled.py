@@ -11,7 +11,6 @@ import numpy as np
 from numba.core.dispatcher import Dispatcher
 
 from platypoos.checks import check_function
-from platypoos.compile import name_for_cache
 from platypoos.errors import InvalidArgument
 from platypoos.models.base import (
     DETERMINISTIC,
@@ -78,10 +77,9 @@ class CompiledModel:
         access: ``Access.RESET`` if only whole trajectories from the root can be simulated.
         problem: the problem this is a form of, if it has one that is solved exactly.
 
-    The first plan compiles the loops around the kernel (two or three seconds), and on a new
-    machine the planner too (half a minute). Both are kept on disk for later processes, as long as
-    their code does not change. With a deadline there is no time for that: ``Agent.warm_up`` does
-    it ahead.
+    The first plan compiles the kernel, and on a new machine the planner and its loops too (half a
+    minute). These are kept on disk for later processes and other kernels. With a deadline there
+    is no time for that: ``Agent.warm_up`` does it ahead.
 
     >>> import numba, numpy as np
     >>> import platypoos as pp
@@ -109,7 +107,6 @@ class CompiledModel:
     access: Access = Access.RESTORE
     problem: Any = None
     is_compiled: ClassVar[bool] = True
-    cacheable: bool = field(init=False, repr=False)
     loops: dict[Access, Any] = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
@@ -144,9 +141,6 @@ class CompiledModel:
         state = state.copy()
         state.flags.writeable = False
         object.__setattr__(self, "initial_state", state)
-        said = [self.kernel, self.legal, self.value, self.policy]
-        named = [name_for_cache(function) for function in said if function is not None]
-        object.__setattr__(self, "cacheable", all(named))
         object.__setattr__(self, "loops", {})
 
     def step(self, state: Any, action: int, rng: np.random.Generator) -> Transition:
@@ -175,9 +169,7 @@ class CompiledModel:
         """What one state is worth, if the model tells."""
         if self.value is None:
             return None
-        return lambda state: self.value(
-            np.array(state, self.initial_state.dtype), self.params
-        )
+        return lambda state: self.value(np.array(state, self.initial_state.dtype), self.params)
 
     def single_policy(self) -> Callable[[Any], Any] | None:
         """The policy's weights in one state, if the model has one."""
@@ -186,9 +178,7 @@ class CompiledModel:
 
         def policy(state: Any) -> Any:
             weights = np.zeros(self.actions.n)
-            self.policy(
-                np.array(state, self.initial_state.dtype), self.params, weights
-            )
+            self.policy(np.array(state, self.initial_state.dtype), self.params, weights)
             return weights
 
         return policy
