@@ -17,7 +17,7 @@ import pytest
 from random_trees import THINKING
 
 import platypoos as pp
-from platypoos.compile import notice
+from platypoos.compiled.code import notice
 from platypoos.errors import InvalidArgument
 from platypoos.ledger import tree as tree_arrays
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import numba
 import pytest
 
-from platypoos.compile import jit, trust
+from platypoos.compiled.code import jit, trust
 
 
 def double(number):

@@ -12,9 +12,9 @@ import numpy as np
 import pytest
 
 import platypoos as pp
+from platypoos.compiled.ledger.machine_requests import _evaluate, _play
 from platypoos.compiled.platypus.algorithm import plan_on
 from platypoos.compiled.platypus.knowledge import solve
-from platypoos.ledger.machine_requests import _evaluate, _play
 
 PROBLEMS = [
     pp.problems.SwitchChain(noise=1.0),
@@ -216,7 +216,7 @@ def kernel(state, action, params, rng, next_state):
     next_state[0] = state[0]
     return 1.0 * action, False
 assert pp.PlaTyPOOS(0.5).plan(pp.CompiledModel(kernel, 2, np.zeros(1)), budget=50).action == 1
-from platypoos.ledger.machine_requests import _evaluate
+from platypoos.compiled.ledger.machine_requests import _evaluate
 for code in (run.compiled, _evaluate.loop):
     print(sum(code.stats.cache_hits.values()), sum(code.stats.cache_misses.values()))
 """

@@ -17,7 +17,7 @@ from platypoos.models.base import Access
 from platypoos.simulator.pace import Pace
 
 if TYPE_CHECKING:
-    from platypoos.ledger.drivers import Driver
+    from platypoos.compiled.ledger.drivers import Driver
 
 Nodes = NDArray[np.int64]
 Floats = NDArray[np.float64]

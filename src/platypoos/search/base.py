@@ -18,7 +18,7 @@ from platypoos.checks import (
     check_number,
     missing_from,
 )
-from platypoos.compile.notice import tell
+from platypoos.compiled.code.notice import tell
 from platypoos.errors import InvalidArgument, ModelError
 from platypoos.ledger.streams import Seed, make_generator
 from platypoos.ledger.tree import ROOT, Tree, make_tree, path_to
@@ -100,7 +100,7 @@ class Task(NamedTuple):
         args = (self.model, self.state, self.budget, self.rng, self.access, tree, horizon)
         ledger: Ledger
         if is_compiled(self.model):
-            from platypoos.ledger.compiled import CompiledSimulator
+            from platypoos.compiled.ledger.simulator import CompiledSimulator
 
             ledger = CompiledSimulator(*args)
         else:

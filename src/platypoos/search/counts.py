@@ -7,7 +7,7 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from platypoos.compile import jit, jitable
+from platypoos.compiled.code import jit, jitable
 
 PLATYPOOS, STROQUOOL, SEQUOOL, UNIFORM, FIGURE = 0, 1, 2, 3, 4
 """Kinds of schedules; FIGURE is that of PLATYPOOS with Figure 3 to the letter."""

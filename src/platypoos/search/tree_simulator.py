@@ -39,7 +39,7 @@ from platypoos.simulator.run import Simulator
 from platypoos.simulator.watch import COMPARED
 
 if TYPE_CHECKING:
-    from platypoos.ledger.drivers import Driver
+    from platypoos.compiled.ledger.drivers import Driver
     from platypoos.simulator.pace import Pace
 
 _MOST, _FEWEST = 64, 8

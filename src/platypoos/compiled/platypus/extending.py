@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 from numba import types
 
-from platypoos.compile import borrowed, fast, handle_kind, jit, overload
-from platypoos.compile.engine import EXTEND, request
+from platypoos.compiled.code import borrowed, fast, handle_kind, jit, overload
+from platypoos.compiled.code.engine import EXTEND, request
 from platypoos.compiled.platypus.knowledge import add_child, is_over
 from platypoos.compiled.platypus.state import Search
 from platypoos.errors import ModelError

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from platypoos.compile import borrowed, inlined, jit
+from platypoos.compiled.code import borrowed, inlined, jit
 from platypoos.compiled.platypus.state import NOBODY, Ints, Search
 from platypoos.ledger.tickets import draw_below
 from platypoos.ledger.tree import TERMINAL, set_node

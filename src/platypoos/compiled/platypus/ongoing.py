@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from platypoos.compile import fast, handle
+from platypoos.compiled.code import fast, handle
 from platypoos.compiled.platypus.algorithm import plan_on
 from platypoos.compiled.platypus.jury import assess
 from platypoos.compiled.platypus.knowledge import gather, link_children

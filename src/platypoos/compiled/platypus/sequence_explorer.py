@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from platypoos.compile import borrowed, jit, part
+from platypoos.compiled.code import borrowed, jit, part
 from platypoos.compiled.platypus.knowledge import random_below
 from platypoos.compiled.platypus.state import BEFORE, Search
 from platypoos.compiled.platypus.tuning import IDLE

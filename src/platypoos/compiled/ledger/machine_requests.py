@@ -8,10 +8,12 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 from numba import types
+from numba.np.numpy_support import as_dtype
 
-from platypoos.compile import handle_of, opened, overload
-from platypoos.compile.engine import (
+from platypoos.compiled.code import handle_of, opened, overload
+from platypoos.compiled.code.engine import (
     ASK_LEGAL,
     EVALUATE,
     PLAY,
@@ -20,9 +22,9 @@ from platypoos.compile.engine import (
     is_engine,
     request,
 )
-from platypoos.ledger.machine import ask_all, play_path, query, walk
-from platypoos.ledger.machine_advice import says, starts_over
-from platypoos.ledger.meeting import Homes, make_homes, settle, settle_rows, words_of
+from platypoos.compiled.ledger.machine import ask_all, play_path, query, walk
+from platypoos.compiled.ledger.machine_advice import says, starts_over
+from platypoos.ledger.meeting import Homes, make_homes, settle, settle_rows
 from platypoos.ledger.protocol import Floats, Nodes
 from platypoos.ledger.requests import (
     ask_legal,
@@ -97,7 +99,8 @@ def _settle_all(sim: Any, homes: Any, nodes: Any) -> Any:  # noqa: ARG001
                 homes.home[nodes[i]] = nodes[i]
 
         return apart
-    word = words_of(sim.types[sim.fields.index("states")].dtype)
+    # Whole numbers of the same size: states are the same if all their bits are.
+    word = np.dtype(f"u{as_dtype(sim.types[sim.fields.index('states')].dtype).itemsize}")
 
     def by_bits(sim: Any, homes: Any, nodes: Any) -> Any:
         settle_rows(homes, sim.states.view(word), nodes)

@@ -16,8 +16,8 @@ from numba import types
 from numba.core.dispatcher import Dispatcher
 from numpy.typing import NDArray
 
-from platypoos.compile.cache import jit
-from platypoos.compile.unsafe import HandleType, address_of, by_address
+from platypoos.compiled.code.cache import jit
+from platypoos.compiled.code.unsafe import HandleType, address_of, by_address
 
 
 class Engine(NamedTuple):

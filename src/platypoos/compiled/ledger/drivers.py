@@ -8,13 +8,13 @@ from typing import Any
 import numpy as np
 from numba import int64, typeof
 
-import platypoos.ledger.machine_requests  # noqa: F401  what drivers mean by evaluate, play, …
-from platypoos.compile import HandleType, handle, jit, with_fast_kernels
-from platypoos.compile.engine import REQUESTS, Engine, Request, requests_of
-from platypoos.compile.handles import store
-from platypoos.compile.unsafe import entry_point_for
-from platypoos.ledger.machine import Machine
-from platypoos.ledger.machine_advice import make_account
+import platypoos.compiled.ledger.machine_requests  # noqa: F401  what drivers mean by evaluate, play, …
+from platypoos.compiled.code import HandleType, handle, jit, with_fast_kernels
+from platypoos.compiled.code.engine import REQUESTS, Engine, Request, requests_of
+from platypoos.compiled.code.handles import store
+from platypoos.compiled.code.unsafe import entry_point_for
+from platypoos.compiled.ledger.machine import Machine
+from platypoos.compiled.ledger.machine_advice import make_account
 
 NO_MASKS = np.empty((0, 0), np.uint8)
 NO_WORTH = np.empty(0)

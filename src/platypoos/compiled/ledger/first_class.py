@@ -12,7 +12,7 @@ from typing import Any
 import numba
 from numba import typeof, types
 
-from platypoos.ledger.machine import Machine
+from platypoos.compiled.ledger.machine import Machine
 
 MASK = types.Array(types.uint8, 1, "C")
 WEIGHTS = types.Array(types.float64, 1, "C")

@@ -12,7 +12,6 @@ from typing import Any, TypeVar
 import numba
 from numba.core import cgutils
 from numba.core import types as nbtypes
-from numba.core.caching import NullCache
 from numba.core.imputils import lower_getattr_generic
 from numba.core.typing.templates import AttributeTemplate
 from numba.extending import (
@@ -27,7 +26,7 @@ from numba.extending import (
 )
 from numba.np.arrayobj import populate_array
 
-from platypoos.compile.notice import compiling
+from platypoos.compiled.code.notice import compiling
 
 Record = TypeVar("Record")
 
@@ -45,14 +44,6 @@ def stamp_cache(dispatcher: Any, stamp: str) -> None:
         file._source_stamp = stamp
         # Numba reads on only if this is the same: an old index may name types that are gone.
         file._version = f"{file._version} {stamp}"
-
-
-def drop_cache(dispatcher: Any) -> None:
-    """Let a function neither read nor write a cache on disk.
-
-    Numba decides that when a function is marked, before we can look at the folder.
-    """
-    dispatcher._cache = NullCache()
 
 
 def entry_point(dispatcher: Any, arguments: tuple[Any, ...]) -> Callable[..., Any]:

@@ -8,7 +8,7 @@ from typing import Any
 
 from numba.core.dispatcher import Dispatcher
 
-from platypoos.compile.unsafe import entry_point
+from platypoos.compiled.code.unsafe import entry_point
 
 
 def fast(kernel: Any) -> Callable[..., Any]:
@@ -36,6 +36,6 @@ def with_fast_kernels(function: Any) -> Callable[..., Any]:
         value = names.get(name)
         if isinstance(value, Dispatcher):
             names[name] = fast(value)
-        elif hasattr(value, "_is_part"):
+        elif hasattr(value, "is_part"):
             names[name] = with_fast_kernels(value)
     return types.FunctionType(code, names)

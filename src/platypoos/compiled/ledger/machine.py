@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from platypoos.checks import LARGEST_REWARD
-from platypoos.compile import borrow_row, borrowed, inlined, jit
-from platypoos.ledger.machine_advice import (
+from platypoos.compiled.code import borrow_row, borrowed, inlined, jit
+from platypoos.compiled.ledger.machine_advice import (
     BAD_REWARD,
     FINE,
     OVER_BUDGET,

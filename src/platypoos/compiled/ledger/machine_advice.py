@@ -9,7 +9,7 @@ import numpy as np
 from numba import types
 
 from platypoos.checks import LARGEST_REWARD
-from platypoos.compile import borrow_row, overload
+from platypoos.compiled.code import borrow_row, overload
 from platypoos.models.advice import pick, random_unit
 
 FINE, OVER_BUDGET, BAD_REWARD, RANDOM_END, RANDOM_STATE, NO_LEGAL, BAD_ADVICE = range(7)

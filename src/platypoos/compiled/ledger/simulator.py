@@ -11,14 +11,13 @@ from numba.core.errors import NumbaError
 from numpy.typing import NDArray
 
 from platypoos.checks import check_state
-from platypoos.compile import handle
-from platypoos.compile.engine import Engine
-from platypoos.compile.unsafe import HANDLE_BYTES, entry_point
-from platypoos.errors import BudgetExceeded, InvalidArgument, ModelError, PlatypoosError
-from platypoos.ledger.drivers import NO_MASKS, NO_WORTH, Driver, Loops
-from platypoos.ledger.first_class import first_class
-from platypoos.ledger.machine import Machine
-from platypoos.ledger.machine_advice import (
+from platypoos.compiled.code import handle
+from platypoos.compiled.code.engine import Engine
+from platypoos.compiled.code.unsafe import HANDLE_BYTES, entry_point
+from platypoos.compiled.ledger.drivers import NO_MASKS, NO_WORTH, Driver, Loops
+from platypoos.compiled.ledger.first_class import first_class
+from platypoos.compiled.ledger.machine import Machine
+from platypoos.compiled.ledger.machine_advice import (
     BAD_ADVICE,
     BAD_REWARD,
     FINE,
@@ -28,6 +27,8 @@ from platypoos.ledger.machine_advice import (
     SPARE,
     make_account,
 )
+from platypoos.compiled.model import CompiledModel
+from platypoos.errors import BudgetExceeded, InvalidArgument, ModelError, PlatypoosError
 from platypoos.ledger.meeting import Homes, make_homes, settle
 from platypoos.ledger.protocol import Ledger, Nodes
 from platypoos.ledger.requests import ask_legal, evaluate, play
@@ -42,7 +43,6 @@ from platypoos.models.advice import (
     no_legal_action,
 )
 from platypoos.models.base import Access
-from platypoos.models.compiled import CompiledModel
 from platypoos.models.failures import (
     bad_reward,
     explained,

@@ -9,8 +9,8 @@ import numba
 import numpy as np
 from numba.extending import typeof_impl
 
-from platypoos.compile.cache import jit
-from platypoos.compile.unsafe import HANDLE_BYTES, HandleType, write
+from platypoos.compiled.code.cache import jit
+from platypoos.compiled.code.unsafe import HANDLE_BYTES, HandleType, write
 
 Record = TypeVar("Record")
 

@@ -66,7 +66,7 @@ class CompiledModel:
         params: passed to every step: an array, a number, or a tuple of these.
         dynamics: "deterministic" or "random"; see ``FunctionModel``.
         policy: compiled, ``policy(state, params, weights)``; it writes a weight for each action.
-            The default planner does not use it with compiled models yet.
+            The default planner then plans in Python, which takes longer.
         value: compiled, ``value(state, params)``: roughly what a state is worth.
         legal: compiled, ``legal(state, params, mask)``; it writes False to ``mask[action]`` where
             an action is not allowed. All entries are True before.

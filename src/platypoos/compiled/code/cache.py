@@ -2,7 +2,8 @@
 
 Numba caches a compiled function beside its source and recompiles when *that file* changes. Our
 functions call each other across files, and use constants of others, so every cache here is stamped
-with the contents of all of them: after an upgrade or an edit nothing stale is ever run.
+with the contents of all files that compiled code may come from: after an upgrade or an edit
+nothing stale is ever run. Edits of other files cost nothing.
 """
 
 from __future__ import annotations
@@ -18,24 +19,25 @@ import numba
 from numba.extending import overload as _numba_overload
 from numba.extending import register_jitable
 
-from platypoos.compile.marks import tell_by
-from platypoos.compile.trust import is_trusted
-from platypoos.compile.unsafe import drop_cache, stamp_cache
+from platypoos.compiled.code.marks import tell_by
+from platypoos.compiled.code.trust import is_trusted
+from platypoos.compiled.code.unsafe import stamp_cache
 
 F = TypeVar("F", bound=Callable[..., Any])
 tell_by(register_jitable)
 
 
+_MARKS = re.compile(r"compiled\.code(\.marks)? import")
 _IMPORTS = re.compile(r"^from (platypoos[\w.]*) import (\([^)]*\)|.*)$", re.MULTILINE)
 
 
 @cache
 def _package_stamp() -> str:
     """Of all files with functions to compile, and of those they take constants from."""
-    package = Path(__file__).parents[1]
+    package = Path(__file__).parents[2]
     files = {file: file.read_text(encoding="utf-8") for file in sorted(package.rglob("*.py"))}
-    rooms = ("compile", "ledger")
-    ours = {f for f, text in files.items() if f.parent.name in rooms or "os.compile" in text}
+    rooms = ("code", "ledger")
+    ours = {f for f, text in files.items() if f.parent.name in rooms or _MARKS.search(text)}
     for text in [files[file] for file in ours]:
         for module, names in _IMPORTS.findall(text):
             if any(name.isupper() for name in re.findall(r"\w+", names)):
@@ -50,10 +52,10 @@ def _package_stamp() -> str:
 def jit(function: F) -> F:
     """Compile at the first call, and keep the machine code on disk for the next process."""
     dispatcher = numba.njit(cache=True, no_cfunc_wrapper=True)(function)
-    stamp_cache(dispatcher, _package_stamp())
     folder = dispatcher.stats.cache_path
     if folder is not None and not is_trusted(folder):
-        drop_cache(dispatcher)
+        return numba.njit(no_cfunc_wrapper=True)(function)  # type: ignore[no-any-return]
+    stamp_cache(dispatcher, _package_stamp())
     return dispatcher  # type: ignore[no-any-return]
 
 
@@ -64,7 +66,7 @@ def inlined(function: F) -> F:
 
 def part(function: F) -> F:
     """A part of a driver: plain Python around a Python model, else compiled with the driver."""
-    function._is_part = True  # type: ignore[attr-defined]
+    function.is_part = True  # type: ignore[attr-defined]
     return register_jitable(forceinline=True)(function)  # type: ignore[no-any-return]
 
 
