@@ -146,3 +146,29 @@ def test_the_version_of_numba_is_bounded():
     (asked,) = [line for line in project["dependencies"] if line.startswith("numba")]
     low, high = re.fullmatch(r"numba>=0\.(\d+),<0\.(\d+)", asked).groups()
     assert int(low) <= int(numba.__version__.split(".")[1]) < int(high)
+
+
+@numba.njit
+def to_the_right(state, params, weights):
+    weights[1] = 1.0
+
+
+def test_nor_for_plans_in_python_of_a_compiled_model():
+    # With a rule the default planner plans in Python: only the kernel is compiled.
+    model = dataclasses.replace(cold_model(), policy=to_the_right)
+    with pytest.raises(InvalidArgument, match=r"kernel must be compiled .* warm_up\(\)"):
+        pp.plan(model, deadline=10.0, discount=0.9)
+    assert pp.Agent(model, deadline=0.05, discount=0.9).warm_up() > 0.0
+    plan = pp.plan(model, deadline=0.05, discount=0.9, seed=0)
+    assert plan.calls > 0
+    assert plan.improvement is not None
+
+
+def test_the_default_planner_uses_the_rule_of_a_compiled_model():
+    # The reward is 30 steps to the right: no random walk of 100 calls gets there, but the rule.
+    model = dataclasses.replace(cold_model(), params=30.0, policy=to_the_right)
+    plan = pp.plan(model, budget=100, discount=0.99, seed=0)
+    assert plan.action == 1
+    assert plan.value > 0.5
+    alone = pp.plan(dataclasses.replace(model, policy=None), budget=100, discount=0.99, seed=0)
+    assert alone.value < 0.5
