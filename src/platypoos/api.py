@@ -335,6 +335,8 @@ def control(
         executor=executor,
         timeout=timeout,
     )
+    if deadline is not None and is_compiled(model):
+        agent.warm_up()  # before the first clock starts
     start = initial_state(model) if state is None else state
     film = None if render is None else film_of(model, start, render)
     clock = None if deadline is None else float(deadline)

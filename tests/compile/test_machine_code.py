@@ -89,6 +89,11 @@ def test_with_a_deadline_nothing_is_compiled(kind):
     assert planner.plan(model, budget=None, deadline=0.05, seed=0).calls > 0
 
 
+def test_control_warms_up_before_its_first_step():
+    episode = pp.control(cold_model(), pp.PlaTyPOOS(0.9), deadline=0.05, steps=2, seed=0)
+    assert len(episode.actions) == 2
+
+
 DEADLINE = """
 import platypoos as pp
 model, planner = pp.problems.SwitchChain(), pp.PlaTyPOOS(0.9)
