@@ -201,8 +201,9 @@ def _insist_on_a_compiled_kernel(task: Task) -> None:
     """With a deadline there is no time for the compiler."""
     if task.deadline is not None and is_compiled(task.model) and not task.model.kernel.overloads:
         raise InvalidArgument(
-            f"with a deadline, the kernel {task.model.kernel.__name__} must be compiled beforehand: "
-            "call warm_up() of an Agent with the model first, or make one plan with a budget"
+            f"with a deadline, the kernel {task.model.kernel.__name__} must be compiled "
+            "beforehand: call warm_up() of an Agent with the model first, or make one plan with a "
+            "budget"
         )
 
 
