@@ -78,7 +78,7 @@ class CompiledModel:
         problem: the problem this is a form of, if it has one that is solved exactly.
 
     The first plan compiles the kernel, and on a new machine the planner and its loops too (half a
-    minute). These are kept on disk for later processes and other kernels. With a deadline there
+    minute). These are kept on disk for later processes and other models. With a deadline there
     is no time for that: ``Agent.warm_up`` does it ahead.
 
     >>> import numba, numpy as np
@@ -108,6 +108,7 @@ class CompiledModel:
     problem: Any = None
     is_compiled: ClassVar[bool] = True
     loops: dict[Access, Any] = field(init=False, repr=False)
+    functions: dict[str, Any] = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
         if not isinstance(self.kernel, Dispatcher):
@@ -142,6 +143,7 @@ class CompiledModel:
         state.flags.writeable = False
         object.__setattr__(self, "initial_state", state)
         object.__setattr__(self, "loops", {})
+        object.__setattr__(self, "functions", {})
 
     def step(self, state: Any, action: int, rng: np.random.Generator) -> Transition:
         """Take ``action`` in one state."""

@@ -126,6 +126,16 @@ class Task(NamedTuple):
         return int(self.rng.bit_generator.random_raw()) >> 1
 
 
+def insist_on_a_compiled_kernel(task: Task) -> None:
+    """With a deadline there is no time for the compiler."""
+    if task.deadline is not None and is_compiled(task.model) and not task.model.kernel.overloads:
+        raise InvalidArgument(
+            f"with a deadline, the kernel {task.model.kernel.__name__} must be compiled "
+            "beforehand: call warm_up() of an Agent with the model first, or make one plan with a "
+            "budget"
+        )
+
+
 @dataclass(frozen=True)
 class Planner(ABC):
     """A planner is its parameters; ``plan`` does the work and changes nothing of it."""
@@ -242,6 +252,7 @@ class Planner(ABC):
             seed=seed,
             ledgers=[],
         )
+        insist_on_a_compiled_kernel(task)
         try:
             return self._plan(task)
         except ModelError as error:

@@ -6,6 +6,7 @@ import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Any
 
 WORTH_A_LINE = 1.0
 """Seconds of compiling that are told of."""
@@ -13,13 +14,14 @@ _spent = [0.0]
 
 
 @contextmanager
-def compiling() -> Iterator[None]:
-    """Count the time that is spent on compiling, or on loading what was compiled before."""
-    start = time.perf_counter()
+def compiling(dispatcher: Any) -> Iterator[None]:
+    """Count the time that is spent on compiling a function, if it was not on disk."""
+    start, missed = time.perf_counter(), sum(dispatcher.stats.cache_misses.values())
     try:
         yield
     finally:
-        _spent[0] += time.perf_counter() - start
+        if sum(dispatcher.stats.cache_misses.values()) > missed:
+            _spent[0] += time.perf_counter() - start
 
 
 def tell(who: str) -> None:
@@ -27,6 +29,6 @@ def tell(who: str) -> None:
     seconds, _spent[0] = _spent[0], 0.0
     if seconds >= WORTH_A_LINE:
         sys.stderr.write(
-            f"platypoos: the machine code of {who} took {seconds:.1f} s. It is kept on disk; "
-            "warm_up() or 'platypoos warm-up' does this ahead\n"
+            f"platypoos: to compile {who} took {seconds:.1f} s, once on this machine; warm_up() or "
+            "'platypoos warm-up' does it ahead\n"
         )

@@ -65,7 +65,7 @@ def address_of(dispatcher: Any, signature: tuple[Any, ...]) -> int:
 
 def _made(dispatcher: Any, signature: tuple[Any, ...]) -> Any:
     if signature not in dispatcher.overloads:
-        with compiling():
+        with compiling(dispatcher):
             dispatcher.compile(signature)
     return dispatcher.overloads[signature]
 
@@ -177,6 +177,16 @@ def opened(_typing: Any, pointer: Any) -> Any:
         return _uncounted(context, builder, record, builder.load(place))
 
     return record(pointer), codegen
+
+
+def seen_as(record: Any) -> Any:
+    """See a handle of anything as one of such a tuple; a pointer is a pointer."""
+
+    @intrinsic  # type: ignore[untyped-decorator]
+    def seen(_typing: Any, _pointer: Any) -> Any:
+        return HandleType(record)(_pointer), lambda _context, _builder, _signature, args: args[0]
+
+    return seen
 
 
 def by_address(result: Any, count: int, kinds: Callable[[], tuple[Any, ...]]) -> Any:

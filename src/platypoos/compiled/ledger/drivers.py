@@ -13,6 +13,7 @@ from platypoos.compiled.code import HandleType, handle, jit, with_fast_kernels
 from platypoos.compiled.code.engine import REQUESTS, Engine, Request, requests_of
 from platypoos.compiled.code.handles import store
 from platypoos.compiled.code.unsafe import entry_point_for
+from platypoos.compiled.ledger.first_class import kind_of
 from platypoos.compiled.ledger.machine import Machine
 from platypoos.compiled.ledger.machine_advice import make_account
 
@@ -24,9 +25,8 @@ ENGINE = typeof(handle(Engine(0, np.empty(0, np.int64), make_account(0, 0), NO_M
 class Loops:
     """The machine code for a model, by one kind of access."""
 
-    def __init__(self, functions: dict[str, Any], kind: Any) -> None:
-        self.functions = functions
-        """The model's own, as its loops call them."""
+    def __init__(self, machine: Machine) -> None:
+        kind = kind_of(machine)
         self._kind = HandleType(kind)
         self._store = entry_point_for(store, (kind, int64))
         self.addresses = np.zeros(REQUESTS, np.int64)

@@ -8,9 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
 from numba import types
-from numba.np.numpy_support import as_dtype
 
 from platypoos.compiled.code import handle_of, opened, overload
 from platypoos.compiled.code.engine import (
@@ -99,11 +97,9 @@ def _settle_all(sim: Any, homes: Any, nodes: Any) -> Any:  # noqa: ARG001
                 homes.home[nodes[i]] = nodes[i]
 
         return apart
-    # Whole numbers of the same size: states are the same if all their bits are.
-    word = np.dtype(f"u{as_dtype(sim.types[sim.fields.index('states')].dtype).itemsize}")
 
     def by_bits(sim: Any, homes: Any, nodes: Any) -> Any:
-        settle_rows(homes, sim.states.view(word), nodes)
+        settle_rows(homes, sim.states, nodes)
 
     return by_bits
 

@@ -15,7 +15,7 @@ from platypoos.compiled.code import handle
 from platypoos.compiled.code.engine import Engine
 from platypoos.compiled.code.unsafe import HANDLE_BYTES, entry_point
 from platypoos.compiled.ledger.drivers import NO_MASKS, NO_WORTH, Driver, Loops
-from platypoos.compiled.ledger.first_class import first_class
+from platypoos.compiled.ledger.first_class import Given, bits_of, first_class, give
 from platypoos.compiled.ledger.machine import Machine
 from platypoos.compiled.ledger.machine_advice import (
     BAD_ADVICE,
@@ -81,19 +81,21 @@ class CompiledSimulator(Ledger):
         reset = access is Access.RESET
         capacity = len(tree.parent)
         # One state per node, and two rows to work with.
-        states = np.empty(((1 if reset else capacity) + 2, len(root)), root.dtype)
-        states[ROOT] = root
+        self.states = np.empty(((1 if reset else capacity) + 2, len(root)), root.dtype)
+        self.states[ROOT] = root
+        given = give(self.states, model.params, rng)
+        functions = self._functions(given.record)
         self.machine = Machine(
-            kernel=model.kernel,
-            params=model.params,
+            kernel=functions["kernel"],
+            given=given,
             rng=rng,
-            states=states,
+            states=bits_of(self.states),
             ledger=make_account(budget, horizon),
             last_reward=np.empty(1),
             path=np.empty(capacity, np.int64) if reset else None,
-            legal_kernel=model.legal,
-            value_kernel=model.value,
-            policy_kernel=model.policy,
+            legal_kernel=functions.get("legal_kernel"),
+            value_kernel=functions.get("value_kernel"),
+            policy_kernel=functions.get("policy_kernel"),
             legal=NO_MASKS,
             worth=NO_WORTH,
             weights=NO_WORTH,
@@ -105,7 +107,6 @@ class CompiledSimulator(Ledger):
                 **advice._asdict(), weights=np.zeros(model.actions.n)
             )
             self.machine.ledger[0].seed = draw_seed(rng)
-        self.machine = self._with_functions(self.machine)
 
     @property
     def advice(self) -> Advice:  # type: ignore[override]
@@ -132,33 +133,37 @@ class CompiledSimulator(Ledger):
 
     def put(self, node: int, state: Any) -> None:
         """Let a node have a state that was not reached by a call."""
-        self.machine.states[node] = check_state(state, self.model.initial_state)
+        self.states[node] = check_state(state, self.model.initial_state)
 
     def keep(self, nodes: Nodes, tree: Tree) -> None:
         """Go on with a tree that has these nodes only, in this order."""
-        before, path = self.machine.states, self.machine.path
+        before, path = self.states, self.machine.path
         if self.access is Access.RESET:
-            states, path = before, np.empty(len(tree.parent), np.int64)
+            path = np.empty(len(tree.parent), np.int64)
         else:
-            states = np.empty((len(tree.parent) + 2, before.shape[1]), before.dtype)
-            states[: len(nodes)] = before[nodes]
+            self.states = np.empty((len(tree.parent) + 2, before.shape[1]), before.dtype)
+            self.states[: len(nodes)] = before[nodes]
         self.tree = tree
-        advice = kept(self.advice, nodes, len(tree.parent) + SPARE)
-        self.machine = self.machine._replace(states=states, path=path, **advice._asdict())
+        self.machine = self.machine._replace(
+            given=give(self.states, self.model.params, self.machine.rng),
+            states=bits_of(self.states),
+            path=path,
+            **kept(self.advice, nodes, len(tree.parent) + SPARE)._asdict(),
+        )
 
     def adopt(self, other: CompiledSimulator, nodes: Nodes) -> None:
         """Let the first nodes have the states of these nodes of another ledger, in this order."""
-        self.machine.states[: len(nodes)] = other.states_of(nodes)
+        self.states[: len(nodes)] = other.states_of(nodes)
         adopt_advice(self.advice, other.advice, nodes)
 
     def states_of(self, nodes: Nodes) -> Any:
         """The states that are stored for some nodes."""
-        return self.machine.states[nodes]
+        return self.states[nodes]
 
     @property
     def state_bytes(self) -> int:
         """The size of a state."""
-        return int(self.machine.states[ROOT].nbytes)
+        return int(self.states[ROOT].nbytes)
 
     def engine(self) -> Any:
         """What a planner in machine code knows of this ledger; a handle."""
@@ -178,18 +183,29 @@ class CompiledSimulator(Ledger):
         return self._engine[2]
 
     def _loops(self) -> Loops:
-        return self.model.loops[self.access]  # type: ignore[no-any-return]
-
-    def _with_functions(self, machine: Machine) -> Machine:
-        """The machine with the model's functions as its loops call them."""
         known = self.model.loops
         if self.access not in known:
+            known[self.access] = Loops(self.machine)
+        return known[self.access]  # type: ignore[no-any-return]
+
+    def _functions(self, given: Given) -> dict[str, Any]:
+        """The model's functions as loops call them, compiled once for the model."""
+        model = self.model
+        if not model.functions:
+            said = {
+                "kernel": model.kernel,
+                "legal_kernel": model.legal,
+                "value_kernel": model.value,
+                "policy_kernel": model.policy,
+            }
+            said = {name: function for name, function in said.items() if function is not None}
             try:
-                known[self.access] = Loops(*first_class(machine))
+                model.functions.update(first_class(said, given))
             except NumbaError as error:
-                self._blame_kernel(machine, error)
+                self._blame_kernel(given, error)
                 raise
-        return machine._replace(**known[self.access].functions)
+        known: dict[str, Any] = model.functions
+        return known
 
     def is_ready(self, driver: Driver) -> bool:
         """Whether a driver has been compiled for this model in this process."""
@@ -250,11 +266,11 @@ class CompiledSimulator(Ledger):
             raise self._failure()
         return result
 
-    def _blame_kernel(self, machine: Machine, error: Exception) -> None:
+    def _blame_kernel(self, given: Given, error: Exception) -> None:
         """The planner did not compile: say so in one line if the kernel is why."""
         kernel = self.model.kernel
-        row = typeof(machine.states[ROOT])
-        types = (row, int64, typeof(machine.params), typeof(machine.rng), row)
+        row = typeof(given.states[ROOT])
+        types = (row, int64, typeof(given.params), typeof(given.rng), row)
         signature = f"(state: {row}, action, params: {types[2]}, rng, next_state)"
         try:
             kernel.compile(types)
@@ -274,9 +290,9 @@ class CompiledSimulator(Ledger):
         node = int(machine.ledger[0].node)
         if self.access is Access.RESET:
             t = int(machine.ledger[0].step)
-            state = machine.states[ROOT if t == 0 else 1 + (t & 1)]
+            state = self.states[ROOT if t == 0 else 1 + (t & 1)]
         else:
-            state = machine.states[tree.parent[node]]
+            state = self.states[tree.parent[node]]
         return state.copy(), int(tree.action[node])
 
     def _failure(self) -> PlatypoosError:
@@ -289,7 +305,7 @@ class CompiledSimulator(Ledger):
         if ledger[0].status == BAD_REWARD:
             error: ModelError = bad_reward(float(self.machine.last_reward[0]), *self._place())
         elif ledger[0].status == RANDOM_STATE:
-            states, node = self.machine.states, int(ledger[0].node)
+            states, node = self.states, int(ledger[0].node)
             error = unlike_before(*self._place(), states[node].copy(), states[-1].copy())
         elif ledger[0].status == NO_LEGAL:
             error = no_legal_action(self._reached())
@@ -309,7 +325,7 @@ class CompiledSimulator(Ledger):
         row = int(machine.ledger[0].node)
         if self.access is Access.RESET:
             row = int(machine.ledger[0].step)
-        return machine.states[row].copy()
+        return self.states[row].copy()
 
     def _kept(self, error: ModelError) -> ModelError:
         error.calls = self.calls

@@ -121,7 +121,6 @@ class Platypus(Planner):
 
     def _plan(self, task: Task) -> Plan:
         memory = task.memory
-        _insist_on_a_compiled_kernel(task)
         if task.access is Access.RESTORE and dynamics_of(task.model) == RANDOM:
             kept = None if memory is None else memory.chance
             return plan_with_chance(self, task, kept, stop_when_sure=self.stop_when_sure)
@@ -195,16 +194,6 @@ class Remembered:
         made = vars(self).get("compiled")
         if made is not None and made.ongoing is not None:
             made.observe(action, reward)
-
-
-def _insist_on_a_compiled_kernel(task: Task) -> None:
-    """With a deadline there is no time for the compiler."""
-    if task.deadline is not None and is_compiled(task.model) and not task.model.kernel.overloads:
-        raise InvalidArgument(
-            f"with a deadline, the kernel {task.model.kernel.__name__} must be compiled "
-            "beforehand: call warm_up() of an Agent with the model first, or make one plan with a "
-            "budget"
-        )
 
 
 def _warn_if_slow(session: Session, task: Task) -> None:
