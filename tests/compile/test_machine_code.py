@@ -117,7 +117,7 @@ def test_one_line_says_how_long_it_took(capsys, monkeypatch):
     model = cold_model()
     pp.plan(model, budget=100, discount=0.9, seed=0)
     (line,) = capsys.readouterr().err.splitlines()
-    assert "to compile Platypus took " in line
+    assert "to compile for Platypus took " in line
     assert "warm_up()" in line
     pp.plan(model, budget=100, discount=0.9, seed=0)
     assert not capsys.readouterr().err

@@ -29,6 +29,6 @@ def tell(who: str) -> None:
     seconds, _spent[0] = _spent[0], 0.0
     if seconds >= WORTH_A_LINE:
         sys.stderr.write(
-            f"platypoos: to compile {who} took {seconds:.1f} s, once on this machine; warm_up() or "
-            "'platypoos warm-up' does it ahead\n"
+            f"platypoos: to compile for {who} took {seconds:.1f} s. All but the model's own "
+            "functions is kept on disk; warm_up() does it ahead\n"
         )
