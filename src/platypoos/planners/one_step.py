@@ -35,6 +35,7 @@ class OneStep(Planner):
     """
 
     name: ClassVar[str] = "one-step"
+    workers: ClassVar[str] = "many"
     uses: ClassVar[tuple[str, ...]] = ("value",)
     citation: ClassVar[str] = "none"
 

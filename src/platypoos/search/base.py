@@ -160,6 +160,13 @@ class Planner(ABC):
     """The reason, if it does not react though its paper is about random dynamics."""
     lists: ClassVar[bool] = True
     """Whether it can choose from a finite list of actions."""
+    workers: ClassVar[str] = "one"
+    """How many workers of an executor it keeps busy: "many", "few" (about as many as there are
+    actions), or "one"."""
+    boxes: ClassVar[bool] = False
+    """Whether it can choose from a box of actions, as it is."""
+    guarantee: ClassVar[str] = ""
+    """What is proved of it, if something is: a bound of its regret, or an accuracy."""
     finite: ClassVar[bool] = True
     """Whether it can plan for a horizon, and then without a discount."""
     uses: ClassVar[tuple[str, ...]] = ()
