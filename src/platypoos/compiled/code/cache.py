@@ -2,8 +2,8 @@
 
 Numba caches a compiled function beside its source and recompiles when *that file* changes. Our
 functions call each other across files, and use constants of others, so every cache here is stamped
-with the contents of all files that compiled code may come from: after an upgrade or an edit
-nothing stale is ever run. Edits of other files cost nothing.
+with the contents of its file, of those that it imports code and constants from, and of the base:
+after an upgrade or an edit nothing stale is ever run, and edits of other files cost nothing.
 """
 
 from __future__ import annotations
@@ -31,22 +31,49 @@ _MARKS = re.compile(r"compiled\.code(\.marks)? import")
 _IMPORTS = re.compile(r"^from (platypoos[\w.]*) import (\([^)]*\)|.*)$", re.MULTILINE)
 
 
+BASE = ("code", "ledger")
+"""Folders whose files are a part of all compiled code…"""
+NOT_COMPILED = {"notice.py", "trust.py"}
+"""…but for these."""
+
+
 @cache
-def _package_stamp() -> str:
-    """Of all files with functions to compile, and of those they take constants from."""
+def _sources() -> dict[Path, tuple[bytes, set[Path]]]:
+    """Files that compiled code may come from: what is in them, and which others they import.
+
+    They are those with functions to compile, and those that such files take constants from.
+    """
     package = Path(__file__).parents[2]
-    files = {file: file.read_text(encoding="utf-8") for file in sorted(package.rglob("*.py"))}
-    rooms = ("code", "ledger")
-    ours = {f for f, text in files.items() if f.parent.name in rooms or _MARKS.search(text)}
-    ours -= {f for f in ours if f.name in {"notice.py", "trust.py"}}  # they compile nothing
-    for text in [files[file] for file in ours]:
+    texts = {file: file.read_text(encoding="utf-8") for file in package.rglob("*.py")}
+    imports: dict[Path, set[Path]] = {}
+    ours = {f for f, text in texts.items() if f.parent.name in BASE or _MARKS.search(text)}
+    for file, text in texts.items():
+        imports[file] = set()
         for module, names in _IMPORTS.findall(text):
-            if any(name.isupper() for name in re.findall(r"\w+", names)):
-                home = package.joinpath(*module.split(".")[1:])
-                ours |= {home.with_suffix(".py"), home / "__init__.py"} & files.keys()
+            home = package.joinpath(*module.split(".")[1:])
+            homes = {home.with_suffix(".py"), home / "__init__.py"} & texts.keys()
+            imports[file] |= homes
+            if file in ours and any(name.isupper() for name in re.findall(r"\w+", names)):
+                ours |= homes
+    ours -= {file for file in ours if file.name in NOT_COMPILED}
+    return {file: (texts[file].encode(), imports[file] & ours) for file in sorted(ours)}
+
+
+@cache
+def _stamp(module: Path) -> str:
+    """Of a file with functions to compile, and of all that it imports such functions from."""
+    sources = _sources()
+    seen: set[Path] = set()
+    waiting = {module, *(file for file in sources if file.parent.name in BASE)} & sources.keys()
+    while waiting:
+        file = waiting.pop()
+        seen.add(file)
+        waiting |= sources[file][1] - seen
     digest = hashlib.sha256()
-    for file in sorted(ours):
-        digest.update(files[file].encode())
+    for file in sorted(seen):
+        digest.update(sources[file][0])
+    if module not in sources and module.is_file():  # somebody else's, such as a planner of your own
+        digest.update(module.read_bytes())
     return digest.hexdigest()
 
 
@@ -56,7 +83,7 @@ def jit(function: F) -> F:
     folder = dispatcher.stats.cache_path
     if folder is not None and not is_trusted(folder):
         return numba.njit(no_cfunc_wrapper=True)(function)  # type: ignore[no-any-return]
-    stamp_cache(dispatcher, _package_stamp())
+    stamp_cache(dispatcher, _stamp(Path(function.__code__.co_filename)))
     return dispatcher  # type: ignore[no-any-return]
 
 
