@@ -33,6 +33,7 @@ STARTS = {"Pendulum-v1": range(3, 23)}
 UCT_HORIZON = 20
 FOR_BOXES = ("Platypus", "CEM", "MPPI", "Random")
 """Planners that choose from a box. CEM is then iCEM, with its published settings."""
+FOR_LISTS = ("Platypus", "SequenceSearch", "CEM", "UCT", "Random")
 
 PLANNERS: dict[str, Callable[[float], Any]] = {
     "Platypus": pp.Platypus,
@@ -159,7 +160,7 @@ def main() -> None:
         if not args.env or body.env in args.env
         for budget in BUDGETS
         for planner in PLANNERS
-        if body.actions is not None or planner in FOR_BOXES
+        if planner in (FOR_BOXES if body.actions is None else FOR_LISTS)
         for seed in seeds_of(body)
     ]
     done = {json.dumps({k: one[k] for k in describe(*todo[0])}) for one in kept} if todo else set()
