@@ -74,7 +74,7 @@ def cold_model():
     return pp.CompiledModel(kernel, actions=2, initial_state=np.zeros(1), params=3)
 
 
-@pytest.mark.parametrize("kind", [pp.Platypus, pp.PlaTyPOOS])
+@pytest.mark.parametrize("kind", [pp.Platypus, pp.PlaTyPOOS, pp.RandomShooting])
 def test_with_a_deadline_nothing_is_compiled(kind):
     model, planner = cold_model(), kind(0.9)
     with pytest.raises(InvalidArgument, match=r"call warm_up\(\) of an Agent"):
@@ -161,7 +161,7 @@ def to_the_right(state, params, weights):
 def test_nor_for_plans_in_python_of_a_compiled_model():
     # With a rule the default planner plans in Python: only the kernel is compiled.
     model = dataclasses.replace(cold_model(), policy=to_the_right)
-    with pytest.raises(InvalidArgument, match=r"kernel must be compiled .* warm_up\(\)"):
+    with pytest.raises(InvalidArgument, match=r"machine code of Platypus .* warm_up\(\)"):
         pp.plan(model, deadline=10.0, discount=0.9)
     assert pp.Agent(model, deadline=0.05, discount=0.9).warm_up() > 0.0
     plan = pp.plan(model, deadline=0.05, discount=0.9, seed=0)

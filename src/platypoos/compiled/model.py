@@ -109,6 +109,8 @@ class CompiledModel:
     is_compiled: ClassVar[bool] = True
     loops: dict[Access, Any] = field(init=False, repr=False)
     functions: dict[str, Any] = field(init=False, repr=False)
+    planned: set[tuple[type, Access]] = field(init=False, repr=False)
+    """Planners that have planned with it in this process: their machine code is there."""
 
     def __post_init__(self) -> None:
         if not isinstance(self.kernel, Dispatcher):
@@ -144,6 +146,7 @@ class CompiledModel:
         object.__setattr__(self, "initial_state", state)
         object.__setattr__(self, "loops", {})
         object.__setattr__(self, "functions", {})
+        object.__setattr__(self, "planned", set())
 
     def step(self, state: Any, action: int, rng: np.random.Generator) -> Transition:
         """Take ``action`` in one state."""

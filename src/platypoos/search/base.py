@@ -126,16 +126,6 @@ class Task(NamedTuple):
         return int(self.rng.bit_generator.random_raw()) >> 1
 
 
-def insist_on_a_compiled_kernel(task: Task) -> None:
-    """With a deadline there is no time for the compiler."""
-    if task.deadline is not None and is_compiled(task.model) and not task.model.kernel.overloads:
-        raise InvalidArgument(
-            f"with a deadline, the kernel {task.model.kernel.__name__} must be compiled "
-            "beforehand: call warm_up() of an Agent with the model first, or make one plan with a "
-            "budget"
-        )
-
-
 @dataclass(frozen=True)
 class Planner(ABC):
     """A planner is its parameters; ``plan`` does the work and changes nothing of it."""
@@ -261,13 +251,9 @@ class Planner(ABC):
             seed=seed,
             ledgers=[],
         )
-        insist_on_a_compiled_kernel(task)
+        self._insist_on_machine_code(task)
         try:
-            if self.anytime or (asked.deadline is None and asked.stop is None):
-                return self._plan(task)
-            from platypoos.search.repeating import plan_repeatedly
-
-            return plan_repeatedly(self, task)
+            return self._plan_within(task)
         except ModelError as error:
             if is_pointed(view):
                 rename_point(error, actions_of(view))
@@ -276,6 +262,28 @@ class Planner(ABC):
             raise
         finally:
             tell(type(self).__name__)
+
+    def _plan_within(self, task: Task) -> Plan:
+        """Plan; if there is a clock that the planner cannot follow, several times."""
+        if self.anytime or (task.deadline is None and task.stop is None):
+            found = self._plan(task)
+        else:
+            from platypoos.search.repeating import plan_repeatedly
+
+            found = plan_repeatedly(self, task)
+        if is_compiled(task.model):
+            task.model.planned.add((type(self), task.access))
+        return found
+
+    def _insist_on_machine_code(self, task: Task) -> None:
+        """With a deadline there is no time for the compiler."""
+        timed = task.deadline is not None and is_compiled(task.model)
+        if timed and (type(self), task.access) not in task.model.planned:
+            raise InvalidArgument(
+                f"with a deadline, machine code of {type(self).__name__} for this model must be "
+                "there beforehand, and in this process there is none yet: call warm_up() of an "
+                "Agent with both first, or make one plan with a budget"
+            )
 
     def view_of(self, model: Any) -> Any:
         """The model with numbers for actions; an error if they cannot be numbered."""
