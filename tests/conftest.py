@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import shutil
 import signal
@@ -12,6 +13,10 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # so it is in the backgro
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
 from random_trees import can_use
+
+from platypoos.compiled.code import notice
+
+notice.WORTH_A_LINE = math.inf  # how long the compiler takes must not decide what is printed
 
 
 def pytest_collection_modifyitems(config, items):
