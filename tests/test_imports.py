@@ -16,6 +16,7 @@ def step(state, action, rng):
 model = pp.FunctionModel(step, actions=2, initial_state=0)
 """
 LARGE = ["numba", "gymnasium", "matplotlib", "scipy", "pyarrow", "tqdm", "plotly", "distributed"]
+LARGE += ["jinja2", "PIL"]
 """Packages that take long to import."""
 
 
@@ -44,7 +45,7 @@ PLAIN = {
     "control with a deadline": "pp.control(model, deadline=0.02, steps=3)",
     "agent": "agent = pp.Agent(model, budget=100); agent.act(); agent.observe(0.0, 1); agent.act()",
     "agent with a deadline": "agent = pp.Agent(model, deadline=0.02); agent.warm_up(); agent.act()",
-    "text": "plan = pp.plan(model, budget=100); str(plan); repr(plan); plan._repr_html_()",
+    "text": "plan = pp.plan(model, budget=100); str(plan); repr(plan)",
     "explanation": "plan = pp.plan(model, budget=100); str(plan.explain()); plan.searched",
     "saved": "plan = pp.plan(model, budget=100); plan.tree; plan.actions; plan.lead",
     "checked": "pp.check_model(model)",
@@ -62,6 +63,10 @@ PLAIN = {
 @pytest.mark.parametrize("code", PLAIN.values(), ids=PLAIN)
 def test_the_default_planner_needs_nothing_large(code):
     assert imported(MODEL + code) == []
+
+
+def test_only_html_needs_templates():
+    assert imported(MODEL + "pp.plan(model, budget=100)._repr_html_()") == ["jinja2"]
 
 
 def test_an_environment_needs_its_own_packages_only():

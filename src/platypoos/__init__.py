@@ -22,7 +22,7 @@ from platypoos.errors import (
 from platypoos.explain import Explanation
 from platypoos.ledger.tree import Tree
 from platypoos.models.array import ArrayModel
-from platypoos.models.base import Access, Model, Transition
+from platypoos.models.base import Access, Model, Reward, Transition
 from platypoos.models.function import FunctionModel
 from platypoos.models.gymnasium.model import GymnasiumModel
 from platypoos.models.wrappers import NoisyReward, RepeatedAction, ScaledReward, ShapedReward
@@ -75,6 +75,7 @@ __all__ = [
     "RandomShooting",
     "Recommendation",
     "RepeatedAction",
+    "Reward",
     "RewardError",
     "RolloutIW",
     "ScaledReward",

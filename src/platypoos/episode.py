@@ -13,7 +13,7 @@ import numpy as np
 from platypoos.errors import InvalidArgument
 from platypoos.explain.arrays import coordinate_names
 from platypoos.explain.origin import Origin
-from platypoos.markup import escape, html_table, number, plain, show_state
+from platypoos.markup import Table, notebook, number, plain, show_state
 from platypoos.models.points import as_point
 from platypoos.spaces import Space, Tried
 
@@ -220,8 +220,7 @@ class Episode:
                 [t + 1, name, reward, value, self.step_calls[t], show_state(self.states[t])]
             )
         left = len(self.actions) - MOST_ROWS
-        more = f"<p>… {left} more steps</p>" if left > 0 else ""
-        return f"<div><p><b>{escape(self)}</b></p>{html_table(head, rows)}{more}</div>"
+        return notebook(str(self), Table(head, rows), *[f"… {left} more steps"] * (left > 0))
 
     def __getstate__(self) -> dict[str, Any]:
         _ = self.action_names, self.coordinate_names

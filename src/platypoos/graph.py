@@ -16,6 +16,7 @@ from collections import deque
 from collections.abc import Callable, Hashable, Iterable
 from typing import Any
 
+from platypoos.models.base import Reward
 from platypoos.models.failures import not_deterministic
 from platypoos.models.keys import key_failure
 
@@ -85,6 +86,7 @@ class Edge:
         "average",
         "going_on",
         "mean",
+        "parts",
         "rest",
         "samples",
         "start",
@@ -97,12 +99,22 @@ class Edge:
         """The state it leads to; None if the episode ends."""
         self.mean, self.samples = mean, 1
         """Of the rewards."""
+        self.parts: dict[str, float] | None = None
+        """Of the rewards, where the model says what they consist of: the mean of each part."""
         self.rest = 0.0
         """What an end is worth: 0, counted from the origin at each step that is not taken."""
         self.walks = 0
         """Random walks that took it; the mean of their returns from here on, without what follows
         them, and the mean of what a reward of 1 at each step after them is worth."""
         self.average = self.going_on = 0.0
+
+    def add_parts(self, parts: dict[str, float]) -> None:
+        """What the last sample consists of."""
+        known, count = self.parts or {}, self.samples
+        self.parts = {
+            name: known.get(name, 0.0) + (parts.get(name, 0.0) - known.get(name, 0.0)) / count
+            for name in {**known, **parts}
+        }
 
 
 Path = list[Edge]
@@ -229,6 +241,7 @@ class Graph:
             edge = here.edges.get(action)
             if not self.known:
                 self._begin(here, reward)
+            parts = reward.parts if reward.__class__ is Reward else None
             reward -= self.origin  # noqa: PLW2901  counted from the first one
             time += 1
             if edge is None:
@@ -255,6 +268,8 @@ class Graph:
                     raise not_deterministic(here.stored, action)
                 elif self.check_again is not None:
                     self.check_again(edge, stored)
+            if parts is not None:
+                edge.add_parts(parts)
             path.append(edge)
             if not here.queued:
                 here.queued = True

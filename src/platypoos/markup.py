@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-import html
+import functools
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import fields, is_dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from platypoos.errors import InvalidArgument
+from platypoos.version import __version__
 
 MOST_NUMBERS = 6
 """Numbers of a state that are shown; the others are counted."""
 MOST_DATA = 64
 """Entries of a state that are written as data; larger states are written as text."""
-TABLE_STYLE = "border-collapse:collapse;font-variant-numeric:tabular-nums"
 
 
 def number(value: float | None, digits: int = 6) -> str:
@@ -139,27 +139,45 @@ def plain(value: Any) -> Any:
     return show_state(value, 200)
 
 
-def escape(text: object) -> str:
-    """Text that is safe in a page, in attributes too."""
-    return html.escape(str(text), quote=True)
+class Table(NamedTuple):
+    """A table for a notebook."""
+
+    head: Sequence[object]
+    rows: Sequence[Sequence[object]]
+    bold: int = -1
+    """The row that stands out; none if it is −1."""
 
 
-def html_table(head: Sequence[object], rows: Sequence[Sequence[object]], bold: int = -1) -> str:
-    """A table for a notebook; everything is escaped, and the row ``bold`` stands out."""
-    style = 'style="text-align:right;padding:2px 10px"'
-    left = 'style="text-align:left;padding:2px 10px"'
+def render(template: str, **values: Any) -> str:
+    """A page or a part of one from the folder ``templates``; all values are escaped."""
+    text: str = _templates().get_template(template).render(values)
+    return text.strip() + "\n"
 
-    def cells(entries: Sequence[object], tag: str) -> str:
-        return "".join(
-            f"<{tag} {style if i else left}>{escape(entry)}</{tag}>"
-            for i, entry in enumerate(entries)
-        )
 
-    lines = [f"<tr>{cells(head, 'th')}</tr>"]
-    for i, row in enumerate(rows):
-        weight = ' style="font-weight:bold"' if i == bold else ""
-        lines.append(f"<tr{weight}>{cells(row, 'td')}</tr>")
-    return f'<table style="{TABLE_STYLE}">{"".join(lines)}</table>'
+@functools.cache
+def _templates() -> Any:
+    from jinja2 import Environment, PackageLoader, StrictUndefined
+    from markupsafe import Markup
+
+    loader = PackageLoader("platypoos", "templates")
+    made = Environment(
+        loader=loader, autoescape=True, undefined=StrictUndefined, trim_blocks=True,
+        lstrip_blocks=True,
+    )  # fmt: skip
+    made.policies["json.dumps_kwargs"] = {"separators": (",", ":"), "allow_nan": False}
+    made.globals["version"] = __version__
+    # Our own styles and scripts, as they are.
+    made.globals["source"] = lambda name: Markup(loader.get_source(made, name)[0])  # noqa: S704
+    return made
+
+
+def notebook(*parts: str | Table | Sequence[str]) -> str:
+    """What a notebook shows: lines of text, of which the first stands out, tables and lists.
+
+    >>> notebook("a < b", ["one item"]).split()[:4]
+    ['<div>', '<p><b>a', '&lt;', 'b</b></p>']
+    """
+    return render("notebook.html", parts=parts)
 
 
 def text_table(head: Sequence[str], rows: Sequence[Sequence[str]], left: int = 1) -> list[str]:
@@ -177,12 +195,7 @@ def text_table(head: Sequence[str], rows: Sequence[Sequence[str]], left: int = 1
 def html_report(title: str, rows: Sequence[tuple[str, str]]) -> str:
     """What was checked, for a notebook."""
     colors = {"ok": "#0b6e5f", "problem": "#b3261e", "do": "#8a5a00"}
-    cells = "".join(
-        f'<tr><td style="text-align:left;color:{colors.get(kind, "inherit")}"><b>{escape(kind)}</b>'
-        f'</td><td style="text-align:left">{escape(text)}</td></tr>'
-        for kind, text in rows
-    )
-    return f'<div><p><b>{escape(title)}</b></p><table style="{TABLE_STYLE}">{cells}</table></div>'
+    return render("report.html", title=title, rows=rows, colors=colors)
 
 
 def check_version(data: Mapping[str, Any], newest: int) -> None:

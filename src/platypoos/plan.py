@@ -130,6 +130,8 @@ class Plan:
     rule does, in discounted reward over the same number of steps. 0 if nothing better than the rule
     was found, and the rule's action is recommended. None without a rule, or if the planner does
     not use it."""
+    rule_node: int | None = field(default=None, repr=False)
+    """The node of ``tree`` at the end of what the user's rule does; None if that is not known."""
     outcomes: tuple[Outcome, ...] = field(default=(), repr=False)
     """Under random dynamics: where ``action`` may lead, the likeliest first, and the next action in
     each case. Then ``actions`` is only the likeliest line. Empty if dynamics are deterministic, or
@@ -145,6 +147,8 @@ class Plan:
     states: dict[int, Any] = field(default_factory=dict, repr=False)
     """The states of nodes of ``tree``: of the recommended sequence, and with the default planner of
     the best one for each first action. None by RESET."""
+    parts: dict[int, dict[str, float]] = field(default_factory=dict, repr=False)
+    """What the rewards of nodes of ``tree`` consist of, where the model says so (``pp.Reward``)."""
     sources: NDArray[np.int64] | None = field(default=None, repr=False)
     """Nodes of ``tree`` with the same number share their samples: they are the same state and
     action. None if no two do."""
@@ -353,7 +357,8 @@ class Plan:
 
         fields = plan_fields(data)
         told = {name: fields.pop(name) for name in ("action_names", "coordinate_names", "depth")}
-        noise = fields.pop("noise")
+        noise, gain = fields.pop("noise"), fields.pop("improvement")
+        fields["improvement"] = None if gain is None else Improvement(*gain)
         fields["outcomes"] = tuple(Outcome(*found) for found in fields["outcomes"])
         made = cls(**fields, noise=None if noise is None else Noise(*noise))
         vars(made).update(told)

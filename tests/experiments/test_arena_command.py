@@ -14,7 +14,9 @@ import platypoos as pp
 from platypoos.cli.main import main
 from platypoos.experiments.arena import gate
 from platypoos.experiments.arena.families import CHALLENGES
+from platypoos.experiments.lines import PAIRED, verdict
 from platypoos.experiments.own import choice_from, compare, is_own
+from platypoos.experiments.statistics import paired_difference
 
 # The command
 
@@ -195,6 +197,53 @@ def test_own_problems_in_python(tmp_path):
             seed=np.random.default_rng(cell.seeds()),
         )  # fmt: skip
         assert found.rows[cell.key]["total"] == pytest.approx(sum(episode.rewards))
+
+
+GAMBLE = """
+import platypoos as pp
+
+def step(state, action, rng):
+    return state + 1, float(action) + 0.1 * rng.normal(), False
+
+def make_model():
+    return pp.FunctionModel(step, 2, 0)
+"""
+
+
+def test_the_shell_python_and_the_report_say_who_is_better_in_the_same_words(
+    tmp_path, capsys, monkeypatch
+):
+    (tmp_path / "gamble_module.py").write_text(GAMBLE)
+    monkeypatch.chdir(tmp_path)
+    arguments = ["compare", "--problem", "gamble_module:make_model", "--planner", "one-step",
+                 "random", "--budget", "10", "--seeds", "8", "--steps", "6", "--measure", "total",
+                 "--quiet", "--workers", "1", "--out", "shell"]  # fmt: skip
+    assert main(arguments) == 0
+    printed = capsys.readouterr().out
+    better = printed.split(PAIRED)[1].splitlines()[1]
+    assert better.startswith("  N = 10: one-step is better than random by ")
+    mean = float(better.split(" by ")[1].split()[0])
+    from gamble_module import make_model
+
+    found = compare(
+        {"gamble_module:make_model": make_model}, ["one-step", "random"], [10], seeds=8, steps=6,
+        discount=0.95, out="python", workers=1, progress=False,
+    )  # fmt: skip
+    assert better in str(found)
+    by_planner = {}
+    for row in found.rows.values():
+        by_planner.setdefault(row["planner"], {})[row["seed"]] = row["total"]
+    differences = [by_planner["one-step"][s] - by_planner["random"][s] for s in range(8)]
+    assert mean == pytest.approx(np.mean(differences), rel=1e-3)
+    assert better.strip() in (tmp_path / "shell" / "report.html").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("runs", [1, 5, 6])
+def test_few_runs_prove_nothing(runs):
+    said = verdict("one", "two", paired_difference(np.arange(runs) + 1.0, np.zeros(runs)), runs)
+    assert said.startswith("one is better" if runs >= 6 else f"too few runs ({runs})")
+    same = verdict("one", "two", paired_difference(np.ones(runs), np.ones(runs)), runs)
+    assert same.startswith("one and two got the same")
 
 
 def test_wrong_problems_and_planners_are_named(tmp_path):

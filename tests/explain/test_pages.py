@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import sys
 from collections import namedtuple
 from dataclasses import make_dataclass, replace
 
@@ -77,14 +78,58 @@ def test_texts_are_escaped(pages, browser):
     assert find("pre")[0].text == NASTY[1]
 
 
+def hostile(hop=hop):
+    """A model all of whose texts are markup: its name, its actions, its fields and its places."""
+    first, second, _ = NASTY
+
+    def step(state, action, rng):
+        place, reward, ended = hop(state[first], NASTY.index(action), rng)
+        return {first: place, "text": second}, reward, ended
+
+    model = pp.FunctionModel(
+        step, list(NASTY), {first: 0, "text": second}, name=second, key=lambda s: s[first],
+        action_names=[text + "'\"" for text in NASTY],
+    )  # fmt: skip
+    object.__setattr__(model, "position", lambda state: (state[first], 0.0))
+    object.__setattr__(model, "landmarks", lambda: [(1.0, 1.0, 0.5, second)])
+    return model
+
+
+def test_nothing_in_a_model_becomes_markup(tmp_path, browser):
+    model = hostile()
+    found = pp.plan(model, budget=300, seed=0)
+    found.explain(tmp_path / "why.html")
+    pp.control(model, budget=50, steps=4, seed=0).explain(tmp_path / "episode.html")
+    shown = f'<!DOCTYPE html><link rel="icon" href="data:,">{found._repr_html_()}'
+    shown += f"{found.explain()._repr_html_()}{pp.check_model(model)._repr_html_()}"
+    (tmp_path / "notebook.html").write_text(shown, encoding="utf-8")
+    for name in ("why", "episode", "notebook"):
+        text = (tmp_path / f"{name}.html").read_text(encoding="utf-8")
+        assert "<img" not in text.replace('<img class="frame"', "")
+        assert "</script><script>" not in text
+        visit(browser, tmp_path / f"{name}.html")
+        assert browser.execute_script("return window.hacked") is None
+        assert browser.get_log("browser") == []
+        assert NASTY[1] in browser.execute_script("return document.body.innerText")
+
+
+def test_without_pillow_a_page_has_no_pictures_and_says_why(tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "PIL", None)
+    pole = pp.GymnasiumModel("CartPole-v1", seed=0)
+    pp.plan(pole, budget=50, seed=0).explain(tmp_path / "why.html")
+    page = (tmp_path / "why.html").read_text(encoding="utf-8")
+    assert "data:image/png" not in page
+    assert "There are no pictures: they need Pillow: pip install" in page
+
+
 def test_the_parts_of_the_page(pages, browser):
     find = visit(browser, pages / "chain.html")
     titles = [title.text for title in find("h2")]
     assert titles == [
         "What each first action is worth",
-        "The best sequence and its rival",
         "Where the lead comes from",
         "What would change the decision",
+        "The best sequence and its rival",
         "Where the calls went",
         "The tree",
         "Make it again",
@@ -103,7 +148,7 @@ def test_pictures_and_maps(pages, browser):
     find = visit(browser, pages / "pole.html")
     drawn = find("#sequences img")
     assert len(drawn) > 8
-    assert browser.execute_script("return arguments[0].naturalWidth", drawn[0]) == 200
+    assert browser.execute_script("return arguments[0].naturalWidth", drawn[0]) == 220
     find = visit(browser, pages / "pillars.html")
     assert len(find("#map polyline")) == 2
     assert len(find("#map circle")) > 5

@@ -45,6 +45,8 @@ def test_version_1_is_read(name):
             for key in ("value", "values", "depth"):
                 del row[key]
     for key, value in data.items():
+        if isinstance(value, float):
+            value = pytest.approx(value)  # the last digit of a sum depends on the machine
         assert again[key] == value, key
 
 

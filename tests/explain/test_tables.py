@@ -6,7 +6,7 @@ import numpy as np
 
 import platypoos as pp
 from platypoos.experiments.standings import Place, Standings
-from platypoos.markup import html_table, plain, show_state
+from platypoos.markup import Table, notebook, plain, show_state
 
 
 def test_the_arena_in_a_notebook():
@@ -30,7 +30,9 @@ def test_states_are_short():
 
 
 def test_tables_are_escaped():
-    assert "<x>" not in html_table(["<x>"], [["<x>"]])
+    shown = notebook("<x>", Table(["<x>"], [["<x>"]], 0), ["<x>"])
+    assert "<x>" not in shown
+    assert shown.count("&lt;x&gt;") == 4
 
 
 def test_actions_that_are_not_allowed_are_named():

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import platypoos as pp
+from platypoos.plan import CLEAR, PROVED
 
 
 class RandomProcess:
@@ -482,3 +483,26 @@ def test_memory_keeps_to_its_cap():
         assert knowledge.samples == sum(e.samples for s in knowledge.tried for e in s.edges)
         assert plan.action == 1
         state = plan.outcomes[0].state
+
+
+def test_a_decision_under_chance_says_how_sure_it_is():
+    said = []
+    for budget in (60, 300, 2_000):
+        plans = [plan_for(RandomProcess(seed, 4, 2), budget, seed) for seed in range(8)]
+        for plan in plans:
+            assert 0.0 < plan.confidence < PROVED  # what never happened may happen
+            assert plan.enough == (plan.confidence >= CLEAR)
+            ahead, solid, looked = plan.signs
+            assert all(0.0 <= sign <= 1.0 for sign in (ahead, solid, looked))
+            assert "sure" in str(plan) or "clear" in str(plan)
+        said.append(np.mean([plan.confidence for plan in plans]))
+    assert said[0] < said[1] < said[2]
+
+
+def test_who_has_not_tried_all_is_not_solid():
+    def step(place, action, rng):
+        return place + int(rng.random() < 0.5), float(action), False
+
+    plan = pp.plan(pp.FunctionModel(step, 4, 0, dynamics="random"), budget=4, seed=0)
+    assert plan.signs[1] == 0.0
+    assert not plan.enough

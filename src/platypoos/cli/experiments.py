@@ -12,7 +12,7 @@ from platypoos.choosing import DEFAULT_DISCOUNT
 from platypoos.cli.arena import add_command
 from platypoos.cli.options import whole
 from platypoos.errors import InvalidArgument
-from platypoos.experiments.own import choice_of, is_own, load_own, own_block, table_of_means
+from platypoos.experiments.own import choice_of, is_own, load_own, own_block, results_as_text
 from platypoos.experiments.paper import paper
 from platypoos.experiments.report import write_report
 from platypoos.experiments.runner import run
@@ -183,7 +183,7 @@ def _compare(args: argparse.Namespace) -> int:
     if args.file is not None:
         if args.problem or args.planner or args.budget or settings:
             raise InvalidArgument("the grid is in the --file: pass that or its options, not both")
-        return _execute(load(args.file), args, show=table_of_means)
+        return _execute(load(args.file), args, show=results_as_text)
     own = {text: load_own(text) for text in args.problem if is_own(text)}
     named = [choice_of(text) for text in args.problem if text not in own]
     planners = tuple(choice_of(text) for text in args.planner or ["platypoos"])
@@ -196,7 +196,7 @@ def _compare(args: argparse.Namespace) -> int:
     usual = {"seeds": 20, "steps": 20, "discount": DEFAULT_DISCOUNT}
     for name, maker in own.items():
         blocks.append(own_block(name, maker, planners, budgets, **{**usual, **settings}))
-    return _execute(Experiment("comparison", tuple(blocks)), args, own, show=table_of_means)
+    return _execute(Experiment("comparison", tuple(blocks)), args, own, show=results_as_text)
 
 
 def _report(args: argparse.Namespace) -> int:

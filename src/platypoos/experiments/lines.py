@@ -19,6 +19,13 @@ from platypoos.experiments.statistics import (
 
 Floats = NDArray[np.float64]
 
+PAIRED = (
+    "The first planner against each other one, run by run with the same seeds; in brackets the "
+    "95 % interval of the mean difference:"
+)
+FEWEST_RUNS = 6
+"""Five pairs have the same sign by chance with a probability of 1/16: more than 5 %."""
+
 
 @dataclass(frozen=True)
 class Line:
@@ -68,6 +75,40 @@ def differences(reference: Line, other: Line, sign: int = 1) -> dict[int, tuple[
                 probability_of_improvement(sign * ours, sign * theirs),
             )
     return found
+
+
+def verdicts(block: Block, found: list[Line]) -> list[str]:
+    """The first planner against each other one, at each budget, in a sentence."""
+    said = []
+    for other in found[1:]:
+        sign = block.sign
+        for budget, (difference, _) in differences(found[0], other, sign).items():
+            runs = len(found[0].runs[budget].keys() & other.runs[budget].keys())
+            one, two = found[0].planner.title, other.planner.title
+            said.append(f"N = {budget:,}: {verdict(one, two, difference, runs, sign)}")
+    return said
+
+
+def verdict(one: str, two: str, difference: Interval, runs: int, sign: int = 1) -> str:
+    """Whether a planner is significantly better than another one, by their paired difference.
+
+    >>> verdict("mine", "yours", Interval(2.0, 0.5, 3.5), runs=20)
+    'mine is better than yours by 2 [0.5, 3.5]'
+    >>> verdict("mine", "yours", Interval(2.0, 0.5, 3.5), runs=20, sign=-1)
+    'mine is worse than yours by 2 [0.5, 3.5]'
+    >>> verdict("mine", "yours", Interval(2.0, -0.5, 4.5), runs=20)
+    'no significant difference between mine and yours: 2 [-0.5, 4.5]'
+    """
+    if difference.low == difference.high == 0.0:
+        return f"{one} and {two} got the same in all {runs} runs"
+    if runs < FEWEST_RUNS:
+        return f"too few runs ({runs}) to compare {one} and {two}: {difference}"
+    if difference.low <= 0.0 <= difference.high:
+        return f"no significant difference between {one} and {two}: {difference}"
+    word = "better" if sign * difference.mean > 0.0 else "worse"
+    if difference.mean < 0.0:
+        difference = Interval(-difference.mean, -difference.high, -difference.low)
+    return f"{one} is {word} than {two} by {difference}"
 
 
 def across_problems(block: Block, rows: dict[str, Row]) -> dict[str, dict[int, float]]:

@@ -15,7 +15,7 @@ from typing import Any
 from platypoos.checks import missing_from, parsed
 from platypoos.choosing import DEFAULT_DISCOUNT
 from platypoos.errors import InvalidArgument
-from platypoos.experiments.lines import lines
+from platypoos.experiments.lines import PAIRED, lines, verdicts
 from platypoos.experiments.report import write_report
 from platypoos.experiments.runner import Summary, run
 from platypoos.experiments.spec import Block, Choice, Experiment
@@ -31,7 +31,7 @@ USUAL = ("platypus", "platypoos", "uct:scale=auto,horizon=20", "sequence-search"
 
 @dataclass(frozen=True)
 class Comparison:
-    """What a comparison found; printing it shows a table for each problem."""
+    """What a comparison found; printing it shows a table for each problem, and who is better."""
 
     experiment: Experiment
     rows: dict[str, dict[str, Any]]
@@ -45,12 +45,12 @@ class Comparison:
         return standings(self.experiment, self.rows)
 
     def __str__(self) -> str:
-        """A table for each problem."""
-        return table_of_means(self.experiment, self.rows)
+        """A table for each problem, and who is better."""
+        return results_as_text(self.experiment, self.rows)
 
 
-def table_of_means(experiment: Experiment, rows: dict[str, dict[str, Any]]) -> str:
-    """Means and their 95 % intervals as text, a table for each problem."""
+def results_as_text(experiment: Experiment, rows: dict[str, dict[str, Any]]) -> str:
+    """For each problem a table of means with their 95 % intervals, and who is better."""
     text = []
     for block in experiment.blocks:
         for problem in block.problems:
@@ -63,6 +63,8 @@ def table_of_means(experiment: Experiment, rows: dict[str, dict[str, Any]]) -> s
                 means = line.intervals()
                 cells = [f"{means[n]!s:>26}" if n in means else f"{'–':>26}" for n in block.budgets]
                 text.append(f"{line.planner.title:{wide}} {''.join(cells)}")
+            if len(found) > 1:
+                text += [PAIRED, *(f"  {sentence}" for sentence in verdicts(block, found))]
     return "\n".join(text)
 
 

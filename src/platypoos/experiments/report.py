@@ -9,7 +9,7 @@ from typing import Any
 
 from platypoos.errors import InvalidArgument
 from platypoos.experiments.cells import Row
-from platypoos.experiments.lines import Line, across_problems, differences, lines
+from platypoos.experiments.lines import PAIRED, Line, across_problems, differences, lines, verdicts
 from platypoos.experiments.quoting import in_figure, in_picture, in_script
 from platypoos.experiments.spec import Block, Experiment
 from platypoos.experiments.standings import Standings, standings
@@ -240,7 +240,9 @@ def _paired(block: Block, found: list[Line]) -> str:
         f"{reference.planner.title} minus …, paired by seed; P that one of its runs is better than "
         "a run of the other"
     )
-    return grid([title, *(f"N = {n:,}" for n in budgets)], body)
+    said = "".join(f"<li>{html.escape(sentence)}</li>" for sentence in verdicts(block, found))
+    table = grid([title, *(f"N = {n:,}" for n in budgets)], body)
+    return f"{table}<p>{PAIRED}</p><ul>{said}</ul>"
 
 
 def _across(block: Block, rows: dict[str, Row]) -> str:

@@ -17,7 +17,7 @@ from platypoos.errors import InvalidArgument
 from platypoos.experiments.cells import Row
 from platypoos.experiments.lines import Line, lines
 from platypoos.experiments.spec import Block, Choice, Experiment
-from platypoos.markup import html_table
+from platypoos.markup import Table, notebook
 
 Floats = NDArray[np.float64]
 
@@ -103,10 +103,10 @@ class Standings:
     def _repr_html_(self) -> str:
         from platypoos.experiments.standings_page import family_table
 
-        parts = []
+        parts: list[str | Table] = []
         for level in self.levels:
-            parts += [f"<p><b>{LEVELS[level]}</b></p>", html_table(*family_table(self, level))]
-        return f"<div>{''.join(parts)}</div>"
+            parts += [LEVELS[level], Table(*family_table(self, level))]
+        return notebook(*parts)
 
     def profile(self, thresholds: Floats) -> Floats:
         """[planners, thresholds] the share of places with at least such a mean score."""

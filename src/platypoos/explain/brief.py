@@ -32,18 +32,23 @@ def brief(plan: Plan) -> dict[str, Any]:
     others = [action for action in ends if action != plan.action_index]
     others = [action for action in others if not np.isnan(values[action])]
     kept = [plan.action_index, *sorted(others, key=lambda action: -values[action])[:1]]
-    tree, nodes = extract(plan.tree, [ends[action] for action in kept if action in ends])
+    kept_ends = [ends[action] for action in kept if action in ends]
+    kept_ends += [] if plan.rule_node is None else [plan.rule_node]
+    tree, nodes = extract(plan.tree, kept_ends)
     space = plan.space
     if isinstance(space, Tried):
         space = fewer(space, tree)
     small = is_small(plan.state)
     states = {new: plan.states[old] for new, old in enumerate(nodes) if old in plan.states}
+    parts = {new: plan.parts[old] for new, old in enumerate(nodes) if old in plan.parts}
     return {
         "tree": tree,
         "space": space,
         "node": nodes.index(plan.node),
+        "rule_node": None if plan.rule_node is None else nodes.index(plan.rule_node),
         "estimates": np.array(values),
         "states": states if small else {},
+        "parts": parts,
         "outcomes": plan.outcomes if small else (),
         "sources": np.array(nodes) if plan.sources is None else plan.sources[nodes],
         "worth": None,

@@ -8,18 +8,11 @@ from typing import TYPE_CHECKING, Any
 
 from platypoos.explain.arrays import contents
 from platypoos.explain.origin import code_for, seed_code
-from platypoos.explain.page import (
-    checked_target,
-    code_section,
-    data_island,
-    fact_list,
-    section,
-    whole_page,
-)
+from platypoos.explain.page import checked_target
 from platypoos.explain.pictures import Painter, landmarks_of, places_of
 from platypoos.explain.sequences import Line, lines_of
 from platypoos.explain.verdict import lead_of
-from platypoos.markup import escape, number, show_state
+from platypoos.markup import number, render, show_state
 from platypoos.spaces import Tried
 
 if TYPE_CHECKING:
@@ -63,38 +56,14 @@ def episode_page(episode: Episode, command: str | None = None) -> str:
         f"{number(sum(episode.rewards))}. {end} Move the slider to see each decision and what "
         "it was weighed against."
     )
-    title = f'<h1>{escape(name)}</h1><p class="lead">{escape(text)}</p>'
-    body = [
-        f"<header>{title}{fact_list(facts)}</header>",
-        _PLAYER,
-        section(
-            "Over time",
-            "The rewards received (bars) and the value of each plan (line). Click to go there.",
-            _CHART,
-            "time",
-        ),
-        code_section(command or episode_code(episode)),
-        data_island("episode-data", data),
-    ]
-    return whole_page(name, "".join(body), "episode.js")
-
-
-_CHART = """\
-<div class="axis"><span id="axis-reward"></span><span id="axis-value"></span></div>
-<svg class="spark" id="spark" preserveAspectRatio="none"></svg>
-<div class="axis"><span>step 1</span><span id="axis-last"></span></div>
-"""
-_PLAYER = """\
-<section class="player"><button id="play" aria-label="play">play</button>
-<input type="range" id="slider" min="0" value="0" aria-label="step">
-<span class="num" id="where"></span></section>
-<section id="step"><div class="two"><div><h2 id="title"></h2><p class="note" id="told"></p>
-<img class="frame" id="frame" alt="picture of the state" hidden>
-<svg class="map" id="map" hidden></svg></div>
-<div><h3>First actions</h3><div class="chart" id="bars"></div><p class="info" id="lead"></p></div>
-</div><h3>What it saw ahead</h3>
-<div class="scroll"><table class="rows" id="ahead"></table></div></section>
-"""
+    return render(
+        "episode.html",
+        name=name,
+        text=text,
+        facts_shown=facts,
+        made_by=command or episode_code(episode),
+        data=data,
+    )
 
 
 def episode_data(episode: Episode, model: Any) -> dict[str, Any]:

@@ -8,13 +8,30 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from platypoos.checks import same
-from platypoos.explain.arrays import bars, courses
+from platypoos.explain.arrays import bars as small_bars
+from platypoos.explain.arrays import courses
 from platypoos.explain.flips import Flip, flips_of
 from platypoos.explain.origin import code_of
-from platypoos.explain.sequences import CONFIDENT, Line, lines_of, spread_of
+from platypoos.explain.sequences import (
+    CONFIDENT,
+    Line,
+    difference_of_parts,
+    lines_of,
+    rule_line,
+    spread_of,
+)
 from platypoos.explain.summary import Summary
-from platypoos.explain.verdict import Lead, how_sure, is_open, shown, verdict_of, why_not
-from platypoos.markup import escape, html_table, plain, rounded, show_state, signed
+from platypoos.explain.verdict import (
+    Lead,
+    beside_the_rule,
+    how_sure,
+    is_open,
+    on_fresh,
+    shown,
+    verdict_of,
+    why_not,
+)
+from platypoos.markup import Table, notebook, plain, rounded, show_state, signed
 from platypoos.spaces import Tried
 
 if TYPE_CHECKING:
@@ -24,6 +41,8 @@ VERSION = 1
 """Of the data; it changes when a field changes its meaning or goes."""
 MOST_BARS = 9
 """Bars of the waterfall; neighbouring steps that matter least are drawn as one."""
+REST = "after the last step, and correction for noise"
+"""The bar for what the others do not add up to."""
 
 
 @dataclass(frozen=True)
@@ -100,6 +119,14 @@ class Explanation:
     bars: tuple[Bar, ...]
     """Where the lead comes from; they add up to ``gap``. None under random dynamics, where two
     lines of many do not tell."""
+    parts: tuple[Bar, ...]
+    """The same by what rewards consist of; none if the model does not say so (``pp.Reward``)."""
+    rule: Line | None
+    """What your rule does, if there is one; the plan is compared with it over these steps."""
+    beside_rule: str
+    """What the plan gains over your rule, in words; empty if nobody knows."""
+    rule_bars: tuple[Bar, ...]
+    """Where this gain comes from: the parts of the rewards, or else the steps."""
     flips: tuple[Flip, ...]
     searched: Summary | None
     calls: int
@@ -133,6 +160,10 @@ class Explanation:
         data["rival"] = None if self.rival is None else self.rival.as_dict()
         data["cases"] = [vars(case) for case in self.cases]
         data["bars"] = [vars(bar) for bar in self.bars]
+        data["parts"] = [vars(bar) for bar in self.parts]
+        data["rule"] = None if self.rule is None else self.rule.as_dict()
+        data["beside_rule"] = self.beside_rule
+        data["rule_bars"] = [vars(bar) for bar in self.rule_bars]
         data["flips"] = [flip.as_dict() for flip in self.flips]
         data["searched"] = None if self.searched is None else self.searched.as_dict()
         return plain(data)  # type: ignore[no-any-return]
@@ -148,23 +179,30 @@ class Explanation:
             return "why the higher number is not trusted"
         return "where the lead comes from"
 
+    @property
+    def waterfalls(self) -> list[tuple[str, tuple[Bar, ...]]]:
+        """The titles and bars there are: by parts of the reward, and by steps."""
+        found = [(f"{self.bars_title}, by what rewards consist of", self.parts)]
+        found.append((f"{self.bars_title}, step by step", self.bars))
+        found.append(("where the gain over your rule comes from", self.rule_bars))
+        return [(title, bars) for title, bars in found if bars]
+
     def __repr__(self) -> str:
         return f"Explanation({self.summary!r})"
 
     def _repr_html_(self) -> str:
-        parts = [f"<p><b>{escape(self.summary)}</b></p>"]
-        if self.bars:
-            rows = [(bar.label, signed(bar.amount)) for bar in self.bars]
-            parts.append(html_table([self.bars_title, "adds"], rows))
-        items = "".join(f"<li>{escape(flip.text)}</li>" for flip in self.flips)
-        parts.append(f"<p>What would change the decision:</p><ul>{items}</ul>")
-        return f"<div>{''.join(parts)}</div>"
+        bars = [
+            Table([title, "adds"], [(bar.label, signed(bar.amount)) for bar in rows])
+            for title, rows in self.waterfalls
+        ]
+        flips = [flip.text for flip in self.flips]
+        return notebook(self.summary, *bars, "What would change the decision:", flips)
 
     def __str__(self) -> str:
         lines = [self.summary, ""]
-        if self.bars:
-            lines.append(f"{self.bars_title}:")
-            lines += [f"  {bar.amount:>+12.4g}  {bar.label}" for bar in self.bars]
+        for title, rows in self.waterfalls:
+            lines.append(f"{title}:")
+            lines += [f"  {bar.amount:>+12.4g}  {bar.label}" for bar in rows]
             lines.append("")
         lines.append("what would change the decision:")
         lines += [f"  - {flip.text}" for flip in self.flips]
@@ -184,6 +222,10 @@ def explanation_of(plan: Plan, command: str | None = None) -> Explanation:
     rival = None if plan.rival is None else lines.get(plan.rival)
     searched = plan.summary
     gap = None if rival is None else best.value - rival.value
+    bars: tuple[Bar, ...] = ()
+    parts: tuple[Bar, ...] = ()
+    if rival is not None and gap is not None and not plan.outcomes:
+        bars, parts = waterfall(best, rival, gap), by_parts(best, rival, gap)
     counts = [0] * plan.num_actions
     if searched is not None:
         counts = [sum(row[a] for row in searched.counts) for a in range(plan.num_actions)]
@@ -198,12 +240,15 @@ def explanation_of(plan: Plan, command: str | None = None) -> Explanation:
             None if math.isnan(values[action]) else float(values[action]),
             lines[action].interval if action in lines else None,
             counts[action],
-            bars(plan.space, payloads[action]) if isinstance(plan.space, Tried) else "",
+            small_bars(plan.space, payloads[action]) if isinstance(plan.space, Tried) else "",
         )
         for action in range(plan.num_actions)
     )
     parts_at, meets_at = (None, None) if rival is None else meeting(best, rival)
-    origin = plan.origin
+    origin, rule, gain = plan.origin, rule_line(plan), plan.improvement
+    rule_bars: tuple[Bar, ...] = ()
+    if rule is not None and gain is not None and gain.estimate != 0.0:
+        rule_bars = by_parts(best, rule, gain.estimate) or waterfall(best, rule, gain.estimate)
     return Explanation(
         action=plan.action_index,
         name=plan.action_names[plan.action_index],
@@ -218,7 +263,11 @@ def explanation_of(plan: Plan, command: str | None = None) -> Explanation:
         verdict=verdict_of(plan),
         parts_at=parts_at,
         meets_at=meets_at,
-        bars=() if rival is None or gap is None or plan.outcomes else waterfall(best, rival, gap),
+        bars=bars,
+        parts=parts,
+        rule=rule,
+        beside_rule=beside_the_rule(plan),
+        rule_bars=rule_bars,
         flips=flips_of(plan, best, rival),
         searched=searched,
         calls=plan.calls,
@@ -281,11 +330,24 @@ def waterfall(best: Line, rival: Line, gap: float) -> tuple[Bar, ...]:
         Bar(f"step {a + 1}" if a == b else f"steps {a + 1} to {b + 1}", amount, a, b)
         for a, b, amount in parts
     ]
+    return (*bars, *_rest(bars, gap))
+
+
+def by_parts(best: Line, rival: Line, gap: float) -> tuple[Bar, ...]:
+    """Split the lead among the parts of the rewards, the largest first."""
+    amounts = difference_of_parts(best, rival)
+    if not amounts:
+        return ()
+    bars = [Bar(name, amounts[name]) for name in sorted(amounts, key=lambda n: -abs(amounts[n]))]
+    return (*bars, *_rest(bars, gap))
+
+
+def _rest(bars: list[Bar], gap: float) -> list[Bar]:
+    """What the bars do not add up to."""
     rest = gap - sum(bar.amount for bar in bars)
-    scale = max([abs(gap), *(abs(bar.amount) for bar in bars)])
-    if abs(rest) > 1e-9 * scale:
-        bars.append(Bar("after the last step, and correction for noise", rest))
-    return tuple(bars)
+    if abs(rest) <= 1e-9 * max([abs(gap), *(abs(bar.amount) for bar in bars)]):
+        return []
+    return [Bar(REST, rest)]
 
 
 def _summary(plan: Plan, best: Line, rival: Line | None) -> str:
@@ -304,10 +366,9 @@ def _summary(plan: Plan, best: Line, rival: Line | None) -> str:
     if lead.estimate == 0.0:
         text += f" By all that was seen, {other} is worth the same."
     elif lead.estimate < 0.0:
-        text += f" It was preferred to {other}, though that shows a higher value, {rival.shown}: "
-        text += f"{why_not(plan)}."
+        text += f" It was preferred to {other}, though that {why_not(plan)}."
     else:
-        text += f" It beats {other} by {shown(lead)}."
+        text += f" It beats {other} by {shown(lead)}{on_fresh(plan)}."
         noise = 0.0 if plan.noise is None else plan.noise.deviation
         if is_open(lead):
             text += " Noise may be all of this lead."
@@ -316,6 +377,11 @@ def _summary(plan: Plan, best: Line, rival: Line | None) -> str:
             text += f" Noise makes this uncertain by ± {rounded(margin, margin)} at least."
     if plan.noise is not None and plan.noise.deviation == 0.0:
         text += " No noise was seen in the rewards."
+    rule = beside_the_rule(plan)
+    if rule.startswith("better"):
+        text += f" It is {rule}."
+    elif rule:
+        text += f" {rule[0].upper()}{rule[1:]}."
     sure = how_sure(plan)
     return f"{text} {sure[0].upper()}{sure[1:]}." if sure else text
 

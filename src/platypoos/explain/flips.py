@@ -13,6 +13,7 @@ from platypoos.explain.sequences import (
     Line,
     Step,
     depths_of,
+    difference_of_parts,
     firsts_of,
     layers_of,
     spread_of,
@@ -44,13 +45,15 @@ class Flip:
     """"reward", "noise" or "calls"."""
     text: str
     amount: float | None = None
-    """How much: of a reward, of noise (standard deviation), or calls."""
+    """How much: of a reward, of noise (standard deviation), or calls; or what share of a part."""
     step: int | None = None
     """Which step of the sequence, from 0."""
     action: int | None = None
     """The first action of the sequence that it belongs to."""
     exact: bool = False
     """Whether the change is enough. If not, it is the least that is needed."""
+    part: str = ""
+    """Of the rewards, if it is about one."""
 
     def as_dict(self) -> dict[str, Any]:
         """Plain data."""
@@ -61,6 +64,7 @@ class Flip:
             "step": self.step,
             "action": self.action,
             "exact": self.exact,
+            "part": self.part,
         }
 
 
@@ -68,7 +72,7 @@ def flips_of(plan: Plan, best: Line, rival: Line | None) -> tuple[Flip, ...]:
     """All that can be told from the plan, without another call of the model."""
     if rival is None or math.isnan(best.value) or math.isnan(rival.value):
         return (Flip("calls", "Only one first action was evaluated: nothing competes with it."),)
-    gap = best.value - rival.value
+    gap = best.value - rival.value if plan.heard is None else plan.heard.estimate
     if gap == 0.0:
         text = (
             f"{best.label} and {rival.label} are worth the same by all that was seen, so any "
@@ -87,17 +91,36 @@ def _rewards(plan: Plan, best: Line, rival: Line, gap: float) -> list[Flip]:
     size = number(gap, 4)
     exact = plan.noise is not None and plan.noise.deviation == 0.0
     by = "" if exact else " by these estimates"
-    found = []
+    found = [] if plan.outcomes else _parts(best, rival, gap)
+    has_parts = bool(found)
     for line, word, sign in ((best, "less", -1.0), (rival, "more", 1.0)):
         if line.steps:
             text = (
-                f"If {line.label} brings more than {size} {word} in the next step, and only "
-                f"there, the decision flips{by} ({number(line.steps[0].reward, 4)} was seen)."
+                f"If {line.label} brings over {size} {word} in the next step than the "
+                f"{number(line.steps[0].reward, 4)} that was seen, and only there, "
+                f"{rival.label} is better{by}."
             )
             found.append(Flip("reward", text, sign * gap, 0, line.action, exact=exact))
-    if plan.outcomes:  # a line of many: its later rewards are not those of the others
+    if plan.outcomes or has_parts:  # a line of many: its later rewards are not those of the others
         return found
     return found + _later_rewards(best, rival, gap)
+
+
+def _parts(best: Line, rival: Line, gap: float) -> list[Flip]:
+    """How much more or less a part of the rewards must count, those first that need least."""
+    amounts = difference_of_parts(best, rival)
+    changes = {name: -gap / amount for name, amount in amounts.items() if amount != 0.0}
+    found = []
+    for name in sorted(changes, key=lambda name: abs(changes[name])):
+        change = changes[name]
+        if not -1.0 <= change <= FAR_OFF:
+            continue  # nothing counts less than nothing, and that far off nobody asks
+        text = (
+            f"If {name} counts {100.0 * abs(change):.0f} % {'more' if change > 0.0 else 'less'}, "
+            f"{rival.label} becomes better, if the two sequences stay as they are."
+        )
+        found.append(Flip("reward", text, change, action=best.action, part=name))
+    return found
 
 
 def _later_rewards(best: Line, rival: Line, gap: float) -> list[Flip]:
@@ -176,7 +199,9 @@ def _calls(plan: Plan, best: Line, rival: Line, gap: float) -> list[Flip]:
     deviation = 0.0 if plan.noise is None else plan.noise.deviation
     if deviation == 0.0:
         return [_beyond(plan, best, rival)]
-    margin = CONFIDENT * deviation * spread_of(best.steps, rival.steps)
+    margin, where = CONFIDENT * deviation * spread_of(best.steps, rival.steps), "by all samples"
+    if plan.heard is not None and plan.heard.high is not None:
+        margin, where = plan.heard.high - gap, "by fresh samples"
     if gap <= 0.0:
         return [
             Flip(
@@ -186,13 +211,15 @@ def _calls(plan: Plan, best: Line, rival: Line, gap: float) -> list[Flip]:
         ]
     if margin <= gap:
         text = (
-            f"The lead of {number(gap, 4)} is {number(gap / margin, 3)} times its 95 % margin by "
-            "all samples: noise alone is unlikely to flip it."
+            f"The lead of {number(gap, 4)} is {number(gap / margin, 3)} times its 95 % margin "
+            f"{where}: noise alone is unlikely to flip it."
         )
         return [Flip("calls", text, 0.0)]
-    needed = max(plan.calls + 1, calls_for(plan, best, gap))
+    needed = math.ceil(plan.calls * (margin / gap) ** 2)
+    if plan.heard is None:
+        needed = max(plan.calls + 1, calls_for(plan, best, gap))
     text = (
-        f"The lead of {number(gap, 4)} is smaller than its 95 % margin by all samples, "
+        f"The lead of {number(gap, 4)} is smaller than its 95 % margin {where}, "
         f"{number(margin, 4)}: noise alone may flip it. About {_two_digits(needed):,} calls, "
         f"{number(needed / plan.calls, 2)} times as many, make the margin as small as that."
     )

@@ -1,49 +1,19 @@
-"""Pictures of states for pages: small PNG files, without further packages."""
+"""Pictures of states for pages, as addresses that hold them."""
 
 from __future__ import annotations
 
 import base64
-import struct
-import zlib
+import io
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+
+from platypoos.version import install
 
 WIDTH = 220
 """Pixels across at most."""
-
-
-def png(frame: NDArray[np.uint8]) -> bytes:
-    """An array of height, width and RGB as a PNG file."""
-    height, width, _ = frame.shape
-    # Each row as its difference to the one above (filter 2): even areas become zeros.
-    above = np.vstack([np.zeros_like(frame[:1]), frame[:-1]])
-    rows = np.full((height, 1 + 3 * width), 2, np.uint8)
-    rows[:, 1:] = (frame - above).reshape(height, -1)
-
-    def chunk(kind: bytes, data: bytes) -> bytes:
-        check = zlib.crc32(kind + data)
-        return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", check)
-
-    head = struct.pack(">IIBBBBB", width, height, 8, 2, 0, 0, 0)
-    body = zlib.compress(rows.tobytes(), 9)
-    return b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", head) + chunk(b"IDAT", body) + chunk(b"IEND", b"")
-
-
-def shrink(frame: NDArray[Any], width: int = WIDTH) -> NDArray[np.uint8]:
-    """A picture that is at most ``width`` pixels wide and high, by means over blocks."""
-    picture = np.asarray(frame)
-    if picture.ndim == 2:
-        picture = np.repeat(picture[:, :, None], 3, axis=2)
-    picture = picture[:, :, :3]
-    by = max(1, -(-max(picture.shape[:2]) // width))
-    height, across = picture.shape[0] // by * by, picture.shape[1] // by * by
-    blocks = picture[:height, :across].reshape(height // by, by, across // by, by, 3)
-    means: NDArray[np.uint8] = blocks.mean(axis=(1, 3)).round().astype(np.uint8)
-    return means
 
 
 class Painter:
@@ -57,16 +27,17 @@ class Painter:
         """Why there are none, if the model failed to render."""
 
     def __call__(self, state: Any, width: int = WIDTH) -> str | None:
-        """A picture as an address that holds it, or None."""
+        """A picture, ``width`` pixels wide and high at most, or None."""
         if self._render is None or state is None:
             return None
         try:
-            frame = shrink(self._render(state), width)
+            return _address(self._render(state), width)
         except Exception as error:  # noqa: BLE001  pictures are an extra, whatever is wrong
             self._render = None
             self.failure = f"{type(error).__name__}: {error}"
+            if isinstance(error, ImportError) and error.name == "PIL":
+                self.failure = f"they need Pillow: {install('video')}"
             return None
-        return "data:image/png;base64," + base64.b64encode(png(frame)).decode()
 
     @contextmanager
     def at_work(self) -> Iterator[None]:
@@ -79,6 +50,17 @@ class Painter:
             yield
         finally:
             self._model.restore(here)
+
+
+def _address(frame: Any, width: int) -> str:
+    """A picture from an array of height, width and perhaps colours."""
+    from PIL import Image
+
+    picture = Image.fromarray(np.asarray(frame, np.uint8)).convert("RGB")
+    picture.thumbnail((width, width))
+    file = io.BytesIO()
+    picture.save(file, "PNG", optimize=True)
+    return "data:image/png;base64," + base64.b64encode(file.getvalue()).decode()
 
 
 def places_of(model: Any, states: list[Any]) -> list[tuple[float, float]] | None:

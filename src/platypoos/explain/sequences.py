@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from platypoos.discounting import spans
-from platypoos.ledger.tree import OPENED, ROOT, TERMINAL, Tree
+from platypoos.ledger.tree import OPENED, ROOT, TERMINAL, Tree, path_to
 from platypoos.markup import rounded
 
 if TYPE_CHECKING:
@@ -40,6 +40,8 @@ class Step:
     """Steps with the same number share their samples."""
     state: Any
     """Where the step leads; None if that was not kept."""
+    parts: dict[str, float] = field(default_factory=dict)
+    """What the reward consists of, if the model says so."""
 
 
 @dataclass(frozen=True)
@@ -137,6 +139,8 @@ def ends_by_action(plan: Plan) -> dict[int, int]:
     leaf[tree.parent[1:size]] = False
     leaf[ROOT] = False
     eligible = np.isfinite(sums) & (leaf | (tree.flags[:size] & OPENED == 0))
+    if plan.rule_node is not None:  # it is a sequence of its own, beside the best ones
+        eligible[path_to(tree, plan.rule_node)] = leaf[plan.rule_node] = False
     if np.bincount(first[leaf], minlength=1).max() <= 1:  # one sequence for each first action
         eligible = leaf
     eligible[ROOT] = False
@@ -186,7 +190,20 @@ def line_to(plan: Plan, node: int, value: float) -> Line:
         ends = bool(tree.flags[at] & TERMINAL)
         state = plan.states.get(at)
         name = names[action]
-        steps.append(Step(action, name, reward, pulls, weight, total, ends, source, state))
+        steps.append(
+            Step(
+                action,
+                name,
+                reward,
+                pulls,
+                weight,
+                total,
+                ends,
+                source,
+                state,
+                plan.parts.get(at, {}),
+            )
+        )
     first = steps[0].action if steps else plan.action_index
     error = None if plan.noise is None else plan.noise.deviation * spread_of(steps)
     name, label = names[first], plan.labels[first]
@@ -202,6 +219,24 @@ def spread_of(steps: Sequence[Step], others: Sequence[Step] = ()) -> float:
             weights[step.source] = weights.get(step.source, 0.0) + sign * step.weight
             samples[step.source] = max(1, step.samples)
     return math.sqrt(sum(weight**2 / samples[i] for i, weight in weights.items()))
+
+
+def difference_of_parts(one: Line, other: Line) -> dict[str, float]:
+    """What each part of the rewards brings more along a sequence than along another one."""
+    amounts: dict[str, float] = {}
+    for line, sign in ((one, 1.0), (other, -1.0)):
+        for step in line.steps:
+            for name, part in step.parts.items():
+                amounts[name] = amounts.get(name, 0.0) + sign * step.weight * part
+    return amounts
+
+
+def rule_line(plan: Plan) -> Line | None:
+    """What the user's rule does; None if there is no rule, or if the planner does not say."""
+    if plan.rule_node is None:
+        return None
+    gain = plan.improvement
+    return line_to(plan, plan.rule_node, math.nan if gain is None else plan.value - gain.estimate)
 
 
 def lines_of(plan: Plan) -> dict[int, Line]:

@@ -8,7 +8,7 @@ import numpy as np
 
 from platypoos.errors import InvalidArgument
 from platypoos.explain.origin import Origin
-from platypoos.explain.sequences import Line, lines_of
+from platypoos.explain.sequences import Line, lines_of, rule_line
 from platypoos.explain.verdict import Lead
 from platypoos.ledger.tree import ROOT, TERMINAL, make_tree, set_node, set_root
 from platypoos.markup import check_version, plain
@@ -25,7 +25,7 @@ PLAN = "platypoos plan"
 def plan_as_dict(plan: Plan) -> dict[str, Any]:
     """See ``Plan.as_dict``."""
     origin = plan.origin
-    lines = lines_of(plan)
+    lines, rule = lines_of(plan), rule_line(plan)
     return {
         "kind": PLAN,
         "version": VERSION,
@@ -53,6 +53,8 @@ def plan_as_dict(plan: Plan) -> dict[str, Any]:
         "space": stored_space(plan.space),
         "action_values": plain(plan.action_values.tolist()),
         "sequences": [_line_as_dict(line) for line in lines.values()],
+        "improvement": None if plan.improvement is None else plain(list(plan.improvement)),
+        "rule": None if rule is None else _line_as_dict(rule),
         "outcomes": [
             {
                 "probability": outcome.probability,
@@ -121,6 +123,7 @@ def _line_as_dict(line: Line) -> dict[str, Any]:
                 "ends": step.ends,
                 "source": step.source,
                 "state": plain(step.state),
+                **({"parts": plain(step.parts)} if step.parts else {}),
             }
             for step in line.steps
         ],
@@ -142,12 +145,15 @@ def plan_fields(data: dict[str, Any]) -> dict[str, Any]:
     """What ``Plan.from_dict`` needs."""
     check_kind(data, PLAN)
     sequences = data["sequences"]
-    tree = make_tree(1 + sum(len(line["steps"]) for line in sequences))
+    rule = data.get("rule")
+    lines = [*sequences, *([] if rule is None else [rule])]
+    tree = make_tree(1 + sum(len(line["steps"]) for line in lines))
     set_root(tree)
     states: dict[int, Any] = {}
+    parts: dict[int, dict[str, float]] = {}
     sources = np.zeros(len(tree.parent), np.int64)
-    node, size = ROOT, 1
-    for line in sequences:
+    size, ends = 1, []
+    for line in lines:
         last = ROOT
         for t, step in enumerate(line["steps"]):
             set_node(tree, size, last, step["action"], t + 1, 0)
@@ -158,9 +164,12 @@ def plan_fields(data: dict[str, Any]) -> dict[str, Any]:
             sources[size] = step["source"]
             if step["state"] is not None:
                 states[size] = step["state"]
+            if "parts" in step:
+                parts[size] = {name: _number(part) for name, part in step["parts"].items()}
             last, size = size, size + 1
-        node = last if line["action"] == data["action"] else node
+        ends.append(last)
     tree.size[0] = size
+    chosen = [line["action"] for line in sequences].index(data["action"])
     heard = data["heard"]
     space = restored_space(data.get("payloads"), len(data["action_values"]), data.get("space"))
     return {
@@ -172,7 +181,9 @@ def plan_fields(data: dict[str, Any]) -> dict[str, Any]:
         "budget": data["budget"],
         "discount": data["discount"],
         "state": data["state"],
-        "node": node,
+        "node": ends[chosen],
+        "rule_node": None if rule is None else ends[-1],
+        "improvement": data.get("improvement"),
         "tree": tree,
         "reward_floor": _number(data["reward_floor"]),
         "estimates": np.array([_number(value) for value in data["action_values"]]),
@@ -184,6 +195,7 @@ def plan_fields(data: dict[str, Any]) -> dict[str, Any]:
         "note": data.get("note", ""),
         "horizon": data["horizon"],
         "states": states,
+        "parts": parts,
         "sources": sources,
         "noise": data["noise"],
         "outcomes": [

@@ -8,9 +8,10 @@ import numpy as np
 
 from platypoos.explain.arrays import MOST_COORDINATES, bars, courses
 from platypoos.explain.origin import barred_in
-from platypoos.explain.sequences import Line, lines_of
-from platypoos.explain.verdict import how_sure, lead_of
-from platypoos.markup import escape, html_table, number, show_state, text_table
+from platypoos.explain.sequences import Line, lines_of, rule_line
+from platypoos.explain.verdict import beside_the_rule, how_sure, lead_of
+from platypoos.markup import Table, number, rounded, show_state, text_table
+from platypoos.markup import notebook as as_html
 from platypoos.spaces import Tried
 
 if TYPE_CHECKING:
@@ -49,26 +50,32 @@ def values_table(plan: Plan, lines: dict[int, Line]) -> tuple[list[str], list[li
     for action in [plan.action_index, *order][:MOST_ACTIONS]:
         value = values[action]
         unknown = "not allowed" if action in barred else "not evaluated"
-        row = [plan.action_names[action], unknown if np.isnan(value) else number(value)]
+        interval = lines[action].interval if with_interval and action in lines else None
+        margin = 0.0 if interval is None else (interval[1] - interval[0]) / 2
+        shown = unknown if np.isnan(value) else rounded(value, margin) if margin else number(value)
+        row = [plan.action_names[action], shown]
         if isinstance(space, Tried):
             row.insert(1, bars(space, space.payloads[action]))
         if with_interval:
-            interval = lines[action].interval if action in lines else None
-            text = "" if interval is None else f"{number(interval[0])} to {number(interval[1])}"
-            row.append(text)
+            row.append(f"± {rounded(margin, margin)}" if margin else "")
         role = {plan.action_index: "recommended", plan.rival: "runner-up"}.get(action, "")
         rows.append([*row, role])
     return head, rows
 
 
-def steps_table(line: Line) -> tuple[list[str], list[list[str]]]:
-    """The first steps of a sequence."""
+def steps_table(plan: Plan, line: Line) -> tuple[list[str], list[list[str]]]:
+    """The first steps of a sequence, beside those of the user's rule."""
     shown = line.steps[:MOST_STEPS]
+    rule = rule_line(plan)
     with_states = all(step.state is not None for step in shown)
     head = ["step", "action", "reward", "samples", *(["leads to"] if with_states else [])]
+    head[4:4] = [] if rule is None else ["your rule", "its reward"]
     rows = []
     for t, step in enumerate(shown):
         row = [str(t + 1), step.name, number(step.reward, 5), str(step.samples)]
+        if rule is not None:
+            its = rule.steps[t] if t < len(rule.steps) else None
+            row += ["", ""] if its is None else [its.name, number(its.reward, 5)]
         if with_states:
             end = " (the end)" if step.ends else ""
             row.append(show_state(step.state, STATE_WIDTH) + end)
@@ -121,19 +128,6 @@ def footer(plan: Plan) -> str:
     return text
 
 
-def beside_the_rule(plan: Plan) -> str:
-    """What the plan gains over the user's rule, in one line."""
-    gain = plan.improvement
-    if gain is None:
-        return ""
-    if gain.estimate == 0.0:
-        return "your rule does the same: nothing better was found"
-    text = f"better than your rule by {number(gain.estimate)}"
-    if gain.low != gain.high:
-        text += f" ({number(gain.low)} to {number(gain.high)} with 95 % confidence)"
-    return text
-
-
 def table(plan: Plan) -> str:
     """The plan as text."""
     lines = lines_of(plan)
@@ -142,7 +136,7 @@ def table(plan: Plan) -> str:
     shown = ["  " + row for row in text_table(head, rows)]
     if plan.num_actions > MOST_ACTIONS:
         shown.append(f"  … {plan.num_actions - MOST_ACTIONS} other actions")
-    head, rows = steps_table(best)
+    head, rows = steps_table(plan, best)
     steps = ["  " + row for row in _flush(head, rows)]
     if len(best.steps) > MOST_STEPS:
         steps.append(f"  … {len(best.steps) - MOST_STEPS} more")
@@ -176,20 +170,19 @@ def notebook(plan: Plan) -> str:
     lines = lines_of(plan)
     best = lines[plan.action_index]
     rule = beside_the_rule(plan)
-    said = decision(plan) + (f"; {rule}" if rule else "")
-    parts = [f"<p><b>{escape(said)}</b></p>", html_table(*values_table(plan, lines), 0)]
+    parts: list[str | Table] = [decision(plan) + (f"; {rule}" if rule else "")]
+    parts.append(Table(*values_table(plan, lines), 0))
     if plan.num_actions > MOST_ACTIONS:
-        parts.append(f"<p>… {plan.num_actions - MOST_ACTIONS} other actions</p>")
+        parts.append(f"… {plan.num_actions - MOST_ACTIONS} other actions")
     if plan.outcomes:
-        parts.append(f"<p>after {escape(plan.action_names[plan.action_index])}:</p>")
-        parts.append(html_table(*outcomes_table(plan), 3))
-        parts += [f"<p>{rest}</p>" for rest in [outcomes_left(plan)] if rest]
-    parts.append(f"<p>{LIKELIEST if plan.outcomes else SEQUENCE}</p>")
-    parts.append(html_table(*steps_table(best)))
+        parts.append(f"after {plan.action_names[plan.action_index]}:")
+        parts.append(Table(*outcomes_table(plan)))
+        parts += [rest for rest in [outcomes_left(plan)] if rest]
+    parts.append(LIKELIEST if plan.outcomes else SEQUENCE)
+    parts.append(Table(*steps_table(plan, best)))
     if len(best.steps) > MOST_STEPS:
-        parts.append(f"<p>… {len(best.steps) - MOST_STEPS} more</p>")
+        parts.append(f"… {len(best.steps) - MOST_STEPS} more")
     drawn = courses_table(plan)
     if drawn:
-        parts.append(html_table(["coordinate", "step by step", "bounds"], drawn))
-    parts.append(f"<p>{escape(footer(plan))}</p>")
-    return f"<div>{''.join(parts)}</div>"
+        parts.append(Table(["coordinate", "step by step", "bounds"], drawn))
+    return as_html(*parts, footer(plan))

@@ -18,8 +18,10 @@ MEANING = {
     "answers.",
     "open": "so many of 100 decisions like this one were right on problems with known answers. "
     "That is as far as was seen: a plan that was not tried may be better.",
+    "": "how sure this decision is cannot be told. That was measured for the default planner only, "
+    "with a list of actions and states that can be stored.",
 }
-"""Of each kind of verdict."""
+"""Of each kind of verdict; the last one where there is none."""
 
 
 class Lead(NamedTuple):
@@ -47,6 +49,17 @@ def verdict_of(plan: Plan) -> str:
     return "clear" if sure >= CLEAR else f"{100.0 * sure:.0f} % sure"
 
 
+def meaning_of(verdict: str) -> str:
+    """What a verdict means, in a sentence.
+
+    >>> meaning_of("")[:40]
+    'How sure this decision is cannot be told'
+    """
+    text = MEANING[kind_of(verdict)]
+    said = f"{verdict}: {text}" if verdict else text
+    return said[0].upper() + said[1:]
+
+
 def kind_of(verdict: str) -> str:
     """The kind of a verdict, as ``MEANING`` has it.
 
@@ -65,7 +78,7 @@ def how_sure(plan: Plan) -> str:
         what = "all within reach is known" if verdict == "proved" else "more calls hardly change it"
         return f"{verdict}: {what}"
     if plan.enough is None:
-        return ""
+        return "how sure it is cannot be told"
     return f"more calls {'are unlikely to' if plan.enough else 'may'} change the decision"
 
 
@@ -95,14 +108,36 @@ def lead_of(plan: Plan) -> str:
     if lead.estimate == 0.0:
         return "worth the same as the runner-up"
     if lead.estimate < 0.0:
-        return f"the runner-up shows a higher value: {why_not(plan)}"
-    return f"ahead of the runner-up by {shown(lead)}"
+        return f"the runner-up {why_not(plan)}"
+    return f"ahead of the runner-up by {shown(lead)}{on_fresh(plan)}"
+
+
+def on_fresh(plan: Plan) -> str:
+    """Where a lead comes from that is not the difference of the values that are shown."""
+    return "" if plan.heard is None else " on fresh samples"
+
+
+def beside_the_rule(plan: Plan) -> str:
+    """What the plan gains over the user's rule, as a part of a sentence; empty if nobody knows."""
+    gain = plan.improvement
+    if gain is None:
+        return ""
+    if gain.estimate == 0.0:
+        return "your rule does the same: nothing better was found"
+    lead = Lead(*gain)
+    return f"better than your rule by {shown(lead)}" + ("; noise may be all of it" * is_open(lead))
 
 
 def why_not(plan: Plan) -> str:
-    """Why an action that shows a higher value is not taken."""
+    """What speaks for the runner-up, if it is more, and why it is not taken."""
+    lead = plan.lead
+    if plan.heard is not None and lead is not None and plan.value >= plan.action_values[plan.rival]:
+        low, high = (None if end is None else -end for end in (lead.high, lead.low))
+        behind = shown(Lead(-lead.estimate, low, high))
+        return f"was ahead by {behind} on fresh samples; by all samples it is not"
+    text = "shows a higher value: "
     lines: dict[int, Line] = lines_of(plan)
     best, rival = lines.get(plan.action_index), lines.get(plan.rival or 0)
     if best is not None and rival is not None and rival.samples < best.samples:
-        return f"it has fewer samples ({rival.samples:,} against {best.samples:,})"
-    return "the values are too noisy to tell"
+        return f"{text}it has fewer samples ({rival.samples:,} against {best.samples:,})"
+    return f"{text}the values are too noisy to tell"

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import enum
 import math
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeGuard, runtime_checkable
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, Self, TypeGuard, runtime_checkable
 
 import numpy as np
 
@@ -38,11 +38,40 @@ class Transition(NamedTuple):
     terminated: bool = False
 
 
+class Reward(float):
+    """A reward that says what it consists of; as a number, it is the sum of its parts.
+
+    Models may return it in place of a number. Explanations by the default planner then say which
+    part speaks for the recommended action. Wrappers that change rewards drop the parts.
+
+    >>> reward = Reward({"energy": -2.0, "comfort": -0.5})
+    >>> reward + 1.0, reward.parts["energy"]
+    (-1.5, -2.0)
+    """
+
+    __slots__ = ("parts",)
+    parts: dict[str, float]
+
+    def __new__(cls, parts: Mapping[str, float]) -> Self:
+        """Sum the parts up."""
+        known = {str(name): float(part) for name, part in parts.items()}
+        made = super().__new__(cls, sum(known.values()))
+        made.parts = known
+        return made
+
+    def __getnewargs__(self) -> tuple[dict[str, float]]:  # type: ignore[override]
+        return (self.parts,)
+
+    def __repr__(self) -> str:
+        return f"Reward({self.parts!r})"
+
+
 @runtime_checkable
 class Model(Protocol):
     """A simulator: states are values, ``step`` never changes the state it is given.
 
-    Rewards may be random, with all their randomness drawn from ``rng``.
+    Rewards may be random, with all their randomness drawn from ``rng``. A :class:`Reward` also says
+    what it consists of, for explanations.
 
     A model may say more. All of this is optional:
 

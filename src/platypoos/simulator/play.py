@@ -10,6 +10,7 @@ import numpy as np
 
 from platypoos.checks import LARGEST_REWARD, as_number
 from platypoos.errors import InvalidArgument, ModelError
+from platypoos.models.base import Reward
 from platypoos.models.failures import NOTHING, as_flag, bad_reward, explained, located
 from platypoos.simulator.asking import Legal, Rule, contains
 from platypoos.simulator.requests import IfLegal, Replies, Request, Walk
@@ -91,7 +92,7 @@ def play(
                     result = NOTHING
                     result = step(state, action, rng)
                     after, reward, ended = result
-                    if reward.__class__ is not float:
+                    if reward.__class__ is not float and reward.__class__ is not Reward:
                         reward = as_number(reward)
                         if _LOW <= reward <= _HIGH:
                             reward = float(reward)

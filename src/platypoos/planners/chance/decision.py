@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
 
 import numpy as np
 
 from platypoos.ledger.tree import ROOT, TERMINAL, Tree, make_tree, set_node, set_root
-from platypoos.plan import Outcome
-from platypoos.planners.chance.knowledge import Edge
+from platypoos.plan import CLEAR, Outcome
+from platypoos.planners.chance.confidence import confidence
 from platypoos.planners.chance.plan import Search
 
 MOST_OUTCOMES = 10
 """Outcomes of the recommended action that a plan lists."""
-SURE = 4.0
-"""A plan is enough if its lead is so many standard errors."""
 
 
 class KnownEdge(Protocol):
@@ -79,11 +76,14 @@ def describe(search: Search, payloads: Any) -> dict[str, Any]:
         if edge.samples:
             values[edge.action] = edge.value + start
     shown = show(root, chosen, search.length, knowledge.known, payloads, knowledge.origin)
+    sure, signs = confidence(search, chosen)
     return shown | {
         "value": chosen.value + start,
         "reward_floor": knowledge.rate + knowledge.origin,
         "estimates": values,
-        "enough": is_enough(search, chosen),
+        "confidence": sure,
+        "signs": tuple(signs),
+        "enough": sure >= CLEAR,
     }
 
 
@@ -207,30 +207,3 @@ def spanning_tree(root: KnownState, known: int, origin: float = 0.0) -> Tree:
                     places[after] = node
                     waiting.append(after)
     return tree.trimmed()
-
-
-def is_enough(search: Search, chosen: Edge) -> bool:
-    """Whether more calls are unlikely to change the decision.
-
-    All actions were tried wherever the walks can get, each more than once, and the lead is larger
-    than what chance may have done to all values.
-    """
-    knowledge = search.knowledge
-    root = knowledge.root
-    if knowledge.untried(root) or any(edge.samples < 2 for edge in root.edges):
-        return False
-    others = [edge.value for edge in root.edges if edge is not chosen]
-    if not others:
-        return True
-    rarity, seen, waiting = 0.0, {root}, [root]
-    for state in waiting:
-        if state.choice is None or knowledge.untried(state) or state.choice.samples < 2:
-            return False
-        rarity += 1.0 / state.choice.samples
-        for edge in state.edges:
-            for after in edge.outcomes:
-                if after is not None and after not in seen:
-                    seen.add(after)
-                    waiting.append(after)
-    error = math.sqrt(knowledge.noise * rarity / len(seen)) * min(root.span, search.length)
-    return chosen.value - max(others) > SURE * error

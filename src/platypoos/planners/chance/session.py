@@ -7,7 +7,8 @@ from typing import Any
 
 from platypoos.models.advice import Advisor
 from platypoos.models.keys import key_of
-from platypoos.planners.chance.decision import is_enough
+from platypoos.plan import CLEAR
+from platypoos.planners.chance.confidence import confidence
 from platypoos.planners.chance.knowledge import BYTES_PER_STATE, Knowledge
 from platypoos.planners.chance.plan import Search
 from platypoos.planners.platypus.memory import size_of
@@ -70,7 +71,7 @@ class Session:
     def _is_sure(self) -> bool:
         """Whether more calls are unlikely to change the decision."""
         chosen = self.search.recommend()
-        return chosen is not None and is_enough(self.search, chosen)
+        return chosen is not None and confidence(self.search, chosen)[0] >= CLEAR
 
     def _drive(self, budget: int, due: Callable[[], bool]) -> bool:
         """Let the search ask, and the simulator answer; False if time was up."""

@@ -27,8 +27,10 @@ def describe(search: Search) -> dict[str, Any]:
     chosen = search.recommend() or first_step(search)
     rival = rival_of(search, chosen)
     shown = sequences_to_show(search, chosen, rival)
-    number, space = number_actions(search, shown)
-    tree, end, edges = tree_of(shown, chosen, graph.origin, number)
+    rule = search.level.rule
+    lines = [*shown, *([] if rule is None else [rule])]
+    number, space = number_actions(search, lines, len(shown))
+    tree, ends, edges = tree_of(lines, graph.origin, number)
     values = np.full(len(shown) if graph.endless else graph.num_actions, np.nan)
     for candidate in shown:
         values[number[candidate.first]] = candidate.value + graph.origin * graph.root.span
@@ -40,7 +42,8 @@ def describe(search: Search) -> dict[str, Any]:
     sources = [0] + [numbers.setdefault(edge, 1 + len(numbers)) for edge in edges]
     return {
         "tree": tree,
-        "node": end,
+        "node": ends[shown.index(chosen)],
+        "rule_node": None if rule is None else ends[-1],
         "action": number[chosen.first],
         "space": space,
         "value": float(values[number[chosen.first]]),
@@ -52,26 +55,27 @@ def describe(search: Search) -> dict[str, Any]:
         "improvement": improvement(search, chosen),
         "states": states,
         "sources": np.array(sources),
+        "parts": {n: edge.parts for n, edge in enumerate(edges, 1) if edge.parts is not None},
         "noise": Noise(math.sqrt(graph.variance), graph.middle + graph.origin, graph.spread),
         "searched": None if graph.endless else Searched(graph),
     }
 
 
 def number_actions(
-    search: Search, shown: list[Candidate]
+    search: Search, lines: list[Candidate], firsts: int
 ) -> tuple[dict[Any, int] | range, Tried | None]:
     """A number for each action, as a plan has them.
 
     Those of a list have one. Of a box, the actions of the sequences that are shown are listed, the
-    first ones first.
+    first ones of so many of them first.
     """
     if search.space is None:
         return range(search.graph.num_actions), None
-    points = [candidate.first for candidate in shown]
-    points += [edge.action for candidate in shown for edge in candidate.path]
+    points = [candidate.first for candidate in lines[:firsts]]
+    points += [edge.action for candidate in lines for edge in candidate.path]
     number = {point: i for i, point in enumerate(dict.fromkeys(points))}
     actions = [as_action(search.space, point) for point in number]
-    return number, Tried(search.space, actions, len(shown))
+    return number, Tried(search.space, actions, firsts)
 
 
 def first_step(search: Search) -> Candidate:
@@ -99,19 +103,19 @@ def sequences_to_show(
 
 
 def tree_of(
-    shown: list[Candidate], chosen: Candidate, origin: float, number: Any
-) -> tuple[Tree, int, list[Edge]]:
-    """A tree of some sequences; the node at the end of the chosen one; the edges of the nodes."""
-    tree = make_tree(1 + sum(len(candidate.path) for candidate in shown))
+    lines: list[Candidate], origin: float, number: Any
+) -> tuple[Tree, list[int], list[Edge]]:
+    """A tree of some sequences, the nodes at their ends, and the edges of all nodes."""
+    tree = make_tree(1 + sum(len(candidate.path) for candidate in lines))
     set_root(tree)
-    end, edges = ROOT, []
-    for candidate in shown:
+    ends, edges = [], []
+    for candidate in lines:
         last = ROOT
         for depth, edge in enumerate(candidate.path, 1):
             last = add_node(tree, last, depth, edge, origin, number[edge.action])
             edges.append(edge)
-        end = last if candidate is chosen else end
-    return tree, end, edges
+        ends.append(last)
+    return tree, ends, edges
 
 
 def add_node(tree: Tree, parent: int, depth: int, edge: Edge, origin: float, action: int) -> int:
