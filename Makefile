@@ -1,15 +1,23 @@
-# Two commands do everything, set-up included: make demo, make test.
+# Two commands do everything, set-up included: make demo, make test. What takes long by its nature
+# (examples, the site, kills, large budgets) is in make test-all.
 PYTHON ?= python3
 BIN := .venv/bin
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: demo test lint browser gl bench arena clean
+.PHONY: demo test test-all ready lint browser gl bench arena clean
 
 demo: .venv/demo
 	$(BIN)/platypoos demo --out out
 
-test: .venv/test lint browser gl
+test: lint browser gl ready
+	$(BIN)/pytest -n 2 -m "not slow"
+
+test-all: lint browser gl ready
 	$(BIN)/pytest -n 2
+
+# Machine code that tests need, compiled once: else each of pytest's processes would compile it.
+ready: .venv/test
+	$(BIN)/python tests/fill_cache.py
 
 # The report is tried in a real browser.
 browser:

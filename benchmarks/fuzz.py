@@ -316,8 +316,7 @@ def bounds(cases: int, names: Sequence[str]) -> int:
     """
     if os.environ.get("NUMBA_BOUNDSCHECK") != "1":
         with tempfile.TemporaryDirectory() as cache:
-            settings = {"NUMBA_BOUNDSCHECK": "1", "NUMBA_CACHE_DIR": cache,
-                        "PLATYPOOS_COMPILE": "wait"}  # fmt: skip
+            settings = {"NUMBA_BOUNDSCHECK": "1", "NUMBA_CACHE_DIR": cache}
             command = [sys.executable, __file__, "--bounds", str(cases), "--planner", *names]
             return subprocess.run(command, env={**os.environ, **settings}, check=False).returncode
     try:

@@ -10,7 +10,6 @@ from __future__ import annotations
 import argparse
 import json
 import math
-import os
 import sys
 import time
 import warnings
@@ -22,8 +21,6 @@ from pathlib import Path
 from typing import Any, TypedDict
 
 import numpy as np
-
-os.environ.setdefault("PLATYPOOS_COMPILE", "wait")  # compiled from the first plan on
 
 import platypoos as pp
 

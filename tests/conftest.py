@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import math
 import os
 import shutil
 import signal
 
 import pytest
 
-os.environ.setdefault("PLATYPOOS_COMPILE", "wait")  # what is tested is the compiled form
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # so it is in the background of a script
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
 from random_trees import can_use
+
+from platypoos.compiled.code import notice
+
+notice.WORTH_A_LINE = math.inf  # how long the compiler takes must not decide what is printed
 
 
 def pytest_collection_modifyitems(config, items):

@@ -10,12 +10,9 @@ from __future__ import annotations
 
 import dataclasses
 import json
-import os
 import sys
 from pathlib import Path
 from typing import Any
-
-os.environ.setdefault("PLATYPOOS_COMPILE", "wait")
 
 import numba
 from random_trees import PLANNERS, can_use

@@ -86,11 +86,6 @@ def test_who_needs_machine_code_imports_it(code):
     assert "numba" in imported(code)
 
 
-def test_a_plain_plan_leaves_the_collector_alone():
-    code = "pp.Agent(model, deadline=0.02).warm_up(); import gc; print(gc.get_freeze_count())"
-    assert run(MODEL + code) == "0"
-
-
 @pytest.mark.parametrize("module", [pp, planners, problems, pp.theory])
 def test_all_public_names_are_there(module):
     for name in module.__all__:
@@ -122,17 +117,3 @@ def test_an_unknown_name_is_an_attribute_error():
         _ = pp.plam
     with pytest.raises(ImportError, match="cannot import name 'Platypusses'"):
         from platypoos.planners import Platypusses  # noqa: F401
-
-
-def test_requests_have_the_same_numbers_whatever_is_imported_first():
-    # Cached machine code knows them by their numbers.
-    code = """
-import {0}
-import platypoos.compiled.platypus.planner, platypoos.planners.platypoos
-from platypoos.compile.engine import Request
-print(*(r.loop.py_func.__name__ for r in Request.all), len(Request.all) <= Request.MOST)
-"""
-    first = ["compiled.platypus.extending", "planners.platypoos", "ledger.compiled", "planners.uct"]
-    found = {run(code.format(f"platypoos.{module}")) for module in first}
-    assert len(found) == 1
-    assert found.pop().endswith("True")

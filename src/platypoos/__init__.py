@@ -112,8 +112,8 @@ if TYPE_CHECKING:
     from platypoos import planners, problems, theory
     from platypoos.advising.advise import advise
     from platypoos.advising.recommendation import Recommendation
+    from platypoos.compiled.model import CompiledModel
     from platypoos.models.check import ModelReport, check_model
-    from platypoos.models.compiled import CompiledModel
     from platypoos.models.gymnasium.actions import sparse_actions
     from platypoos.models.gymnasium.doctor import check_simulator
     from platypoos.models.gymnasium.registry import register_family
@@ -163,7 +163,7 @@ else:  # with the first use of a name: much of it needs Numba, which takes its t
             "platypoos.advising.advise": "advise",
             "platypoos.advising.recommendation": "Recommendation",
             "platypoos.models.check": "ModelReport check_model",
-            "platypoos.models.compiled": "CompiledModel",
+            "platypoos.compiled.model": "CompiledModel",
             "platypoos.models.gymnasium.actions": "sparse_actions",
             "platypoos.models.gymnasium.doctor": "check_simulator",
             "platypoos.models.gymnasium.registry": "register_family",

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -28,6 +27,8 @@ from platypoos.video import Film, film_of
 
 UNKNOWN: Any = object()
 """No state was given: it may be anything, None too."""
+WARMING = 50
+"""Calls for each action in a plan that only compiles."""
 
 
 def plan(
@@ -92,8 +93,8 @@ class Agent:
     """Plans in your own loop: in real time, and with what it has learned in the steps before.
 
     With a Python model the default planner needs no machine code. Compiled models and published
-    planners do; other processes and threads see to it, and until it is ready, plans are made
-    without it. ``warm_up`` waits for it.
+    planners do: it is compiled when it is first needed, which takes seconds, once on a machine.
+    So with a deadline call ``warm_up`` first.
 
     Args:
         model: what to plan with, or a Gymnasium environment (or its id); ``agent.model`` is then
@@ -247,33 +248,24 @@ class Agent:
                 number = as_point(space, taken) if points else space.index(taken)
                 self._memory.observe(number, received)
 
-    def warm_up(self, *, quiet: bool = True) -> float:
-        """Wait until all machine code is there; returns the seconds it took.
+    def warm_up(self) -> float:
+        """Compile or load all machine code that plans need; returns the seconds it took.
 
         Not needed for Python models with the default planner, which uses none.
-
-        Args:
-            quiet: do not show how far it is.
         """
         if isinstance(self.planner, Platypus) and not is_compiled(self._view):
             return 0.0
-        from platypoos.compile.workshop import WORKSHOP
-
         start = time.perf_counter()
         generator = make_generator(0)
-        WORKSHOP.is_eager = True
-        while True:
-            with self._left_where_it_is() as here:
-                state = initial_state(self.model) if here is UNKNOWN else here
-                memory = self.planner.remember()
-                for _ in range(2):  # the second time with a memory
-                    self._plan_for(state, self._asked, memory, generator.spawn(1)[0])
-            if not WORKSHOP.open_orders:
-                break
-            WORKSHOP.wait_and_show(quiet=quiet)
-        if is_compiled(self._view):
-            gc.collect()
-            gc.freeze()  # a collection would look at all of the compiler's objects: 0.2 seconds
+        asked = self._asked
+        if asked.budget is None:  # a deadline would end the plan before all code was needed
+            calls = WARMING * self.planner.count(actions_of(self._view))
+            asked = replace(asked, budget=calls, deadline=None)
+        with self._left_where_it_is() as here:
+            state = initial_state(self.model) if here is UNKNOWN else here
+            memory = self.planner.remember()
+            for _ in range(2):  # the second time with a memory
+                self._plan_for(state, asked, memory, generator.spawn(1)[0])
         return time.perf_counter() - start
 
 
@@ -343,6 +335,8 @@ def control(
         executor=executor,
         timeout=timeout,
     )
+    if deadline is not None and is_compiled(model):
+        agent.warm_up()  # before the first clock starts
     start = initial_state(model) if state is None else state
     film = None if render is None else film_of(model, start, render)
     clock = None if deadline is None else float(deadline)

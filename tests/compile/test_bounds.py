@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-import math
-
 import pytest
 
 import platypoos as pp
-from platypoos.compile import kernels
-from platypoos.compiled.platypus.algorithm import plan_on
 from platypoos.planners import CompiledPlatypus
 
 
@@ -24,13 +20,3 @@ def test_a_request_has_room_for_all_calls_of_a_plan(kind):
         search = agent._memory.ongoing.search
         for array in (search.nodes, search.repeats, search.mean, search.pulls):
             assert len(array) >= 3_000
-
-
-def test_nothing_is_out_of_bounds_where_that_is_checked(monkeypatch):
-    # Interpreted, NumPy checks every index.
-    monkeypatch.setattr(kernels, "is_on_disk", lambda *_: False)
-    loops = kernels.with_fast_kernels(plan_on._function, math.inf)
-    monkeypatch.setattr(plan_on, "_python", loops)
-    for problem in (pp.problems.Pendulum(seed=1), pp.problems.Pillars(seed=1)):
-        episode = pp.control(problem, CompiledPlatypus(0.95), budget=300, steps=3, seed=1)
-        assert set(episode.step_calls) == {300}

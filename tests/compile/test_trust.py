@@ -8,7 +8,8 @@ from pathlib import Path
 import numba
 import pytest
 
-from platypoos.compile import jit, trust
+import platypoos as pp
+from platypoos.compiled.code import cache, jit, trust
 
 
 def double(number):
@@ -68,3 +69,23 @@ def test_a_cache_of_another_user(poisoned, monkeypatch):
 
 def test_the_owner_of_the_package_is_trusted():
     assert Path(trust.__file__).stat().st_uid in trust.trusted_owners()
+
+
+def test_a_stamp_covers_what_code_comes_from():
+    # What a file imports is in its stamp, what it does not import is not.
+    package = Path(pp.__file__).parent
+    uct, brue = package / "planners" / "uct.py", package / "planners" / "brue.py"
+    sources = cache._sources()
+
+    def stamp(module, changed):
+        known = {f: (text + b"#" * (f == changed), more) for f, (text, more) in sources.items()}
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(cache, "_sources", lambda: known)
+            return cache._stamp.__wrapped__(module)
+
+    before = stamp(uct, None)
+    everybody = ["checks.py", "ledger/tree.py", "compiled/ledger/machine.py", "models/advice.py"]
+    for name in ["planners/uct.py", "search/growth.py", *everybody]:
+        assert stamp(uct, package / name) != before, name
+    assert stamp(uct, brue) == before
+    assert package / "planners" / "platypus" / "plan.py" not in sources

@@ -12,7 +12,8 @@ import numpy as np
 import pytest
 
 import platypoos as pp
-from platypoos.compile.cache import fingerprint
+from platypoos.compiled.ledger.machine_requests import _evaluate, _play
+from platypoos.compiled.platypus.algorithm import plan_on
 from platypoos.compiled.platypus.knowledge import solve
 
 PROBLEMS = [
@@ -162,19 +163,6 @@ def make_kernel(prize):
     return kernel
 
 
-def test_fingerprints_tell_kernels_apart():
-    assert fingerprint(make_kernel(1.0)) == fingerprint(make_kernel(1.0))
-    assert fingerprint(make_kernel(1.0)) != fingerprint(make_kernel(2.0))
-    assert fingerprint(make_kernel({"not": "hashable"})) is None
-
-
-def test_fingerprints_tell_modules_apart():
-    # Cached machine code imports the module it was compiled in, which may be gone later.
-    mine, moved = make_kernel(1.0), make_kernel(1.0)
-    moved.py_func.__module__ = "elsewhere"
-    assert fingerprint(mine) != fingerprint(moved)
-
-
 def test_kernels_that_look_alike_are_not_mixed_up():
     for prize, best in [(1.0, 1), (-1.0, 0), (2.0, 1), (-1.0, 0)]:
         model = pp.CompiledModel(make_kernel(prize), 2, np.zeros(1))
@@ -185,11 +173,19 @@ def test_kernels_that_look_alike_are_not_mixed_up():
             assert plan.value == pytest.approx(prize * seen)
 
 
-def test_kernels_without_a_fingerprint_are_compiled_for_this_process():
-    model = pp.CompiledModel(make_kernel(3.0), 2, np.zeros(1))
-    assert model.cacheable
-    object.__setattr__(model, "cacheable", False)
-    assert pp.PlaTyPOOS(0.5).plan(model, budget=50, seed=0).action == 1
+def test_a_new_kernel_needs_no_new_loops():
+    def loops():
+        return [len(code.overloads) for code in (_evaluate.loop, _play.loop, plan_on.compiled)]
+
+    def plan(prize):
+        model = pp.CompiledModel(make_kernel(prize), 2, np.zeros(1))
+        pp.plan(model, budget=50, discount=0.5, seed=0, access="reset")
+        pp.plan(model, budget=50, discount=0.5, seed=0)
+
+    plan(4.0)
+    before = loops()
+    plan(5.0)
+    assert loops() == before
 
 
 @numba.njit
@@ -220,7 +216,7 @@ def kernel(state, action, params, rng, next_state):
     next_state[0] = state[0]
     return 1.0 * action, False
 assert pp.PlaTyPOOS(0.5).plan(pp.CompiledModel(kernel, 2, np.zeros(1)), budget=50).action == 1
-from platypoos.ledger.machine_requests import _evaluate
+from platypoos.compiled.ledger.machine_requests import _evaluate
 for code in (run.compiled, _evaluate.loop):
     print(sum(code.stats.cache_hits.values()), sum(code.stats.cache_misses.values()))
 """

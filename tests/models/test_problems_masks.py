@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import platypoos as pp
-from platypoos.ledger.compiled import CompiledSimulator
+from platypoos.compiled.ledger.simulator import CompiledSimulator
 from platypoos.problems.job_shop import FT06
 
 SMALL_SHOP = (((0, 3), (1, 2), (2, 2)), ((2, 2), (0, 4)), ((1, 4), (2, 3)))

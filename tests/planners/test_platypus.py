@@ -279,9 +279,9 @@ def test_a_key_that_fails_says_what_to_do():
 def test_it_stops_at_the_deadline():
     model = pp.problems.SwitchChain(noise=10.0)
     for form in (model, model.compiled()):
-        platypus().plan(form, budget=None, deadline=0.01, seed=0)  # compiles
+        platypus().plan(form, budget=100, seed=0)  # compiles
         start = time.perf_counter()
-        seconds = 1.0 if form is model else 0.2  # its loops may still be interpreted
+        seconds = 1.0 if form is model else 0.2
         plan = platypus().plan(form, budget=None, deadline=seconds, seed=0)
         assert time.perf_counter() - start < 5.0  # a busy machine; the benchmark measures it
         assert plan.budget is None
@@ -389,6 +389,7 @@ def test_reset_access_never_makes_a_call_too_many(kind):
 def test_reset_access_with_a_deadline():
     model = pp.problems.SwitchChain(noise=1.0)
     for form in (model, model.compiled()):
+        platypus().plan(form, budget=100, seed=0, access="reset")  # compiles
         plan = platypus().plan(form, budget=None, deadline=0.2, seed=0, access="reset")
         assert plan.budget is None
         assert plan.calls > 2

@@ -19,6 +19,14 @@ every_kind = pytest.mark.parametrize("kind", KINDS)
 every_access = pytest.mark.parametrize("access", ["restore", "reset"])
 
 
+@pytest.fixture(autouse=True, scope="module")
+def compiled():
+    """With a deadline, machine code must be there beforehand."""
+    for kind in KINDS:
+        for access in ("restore", "reset"):
+            kind(0.9).plan(RandomTree(0, 3, 0.0), budget=50, seed=0, access=access)
+
+
 @pytest.fixture
 def clock(monkeypatch):
     """A clock that stands still unless somebody moves it on."""

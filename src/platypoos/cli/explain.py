@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from platypoos.api import control, plan
+from platypoos.api import Agent, control, plan
 from platypoos.cli.options import (
     DEFAULT_BUDGET,
     add_planner_options,
@@ -99,6 +99,9 @@ def run_explain(args: argparse.Namespace) -> int:
     planner = make_planner(args.planner, args.discount, args.set)
     budget = DEFAULT_BUDGET if args.budget is None and args.deadline is None else args.budget
     command = shlex.join(["platypoos", *_given(args)])
+    if args.deadline is not None and planner.anytime:
+        agent = Agent(model, planner=planner, deadline=args.deadline, access=args.access)
+        agent.warm_up()  # before the clock starts
     if args.steps is None:
         found = plan(
             model,

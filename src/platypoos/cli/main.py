@@ -27,7 +27,6 @@ from platypoos.cli.options import (
 from platypoos.cli.planners import add_planners_command
 from platypoos.cli.play import add_simulator_commands
 from platypoos.cli.theory import add_theory_command
-from platypoos.compile.workshop import wait_for_compilers
 from platypoos.errors import InvalidArgument, PlatypoosError
 from platypoos.experiments.spec import PROBLEMS, Choice, make
 from platypoos.explain.verdict import how_sure, lead_of
@@ -68,8 +67,6 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Run the command line; returns the exit status."""
     parser = _parser()
     args = parser.parse_args(argv)
-    if args.run is not _warm_up:
-        wait_for_compilers()  # a command should not leave a compiler running when it ends
     try:
         return int(args.run(args) or 0)
     except PlatypoosError as error:
@@ -133,7 +130,6 @@ def _parser() -> argparse.ArgumentParser:
         description="Compile the default planner for compiled models. Later programs find its "
         "machine code on disk, and plan fast from the start. Python models need none.",
     )
-    warm.add_argument("--quiet", action="store_true", help="do not show how far it is")
     warm.set_defaults(run=_warm_up)
 
     add_explain_command(commands)
@@ -152,9 +148,9 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
-def _warm_up(args: argparse.Namespace) -> None:
+def _warm_up(_args: argparse.Namespace) -> None:
     model = SwitchChain(noise=1.0).compiled()
-    seconds = Agent(model, deadline=0.02, discount=0.95).warm_up(quiet=args.quiet)
+    seconds = Agent(model, deadline=0.02, discount=0.95).warm_up()
     print(f"ready for compiled models after {seconds:.1f} s")
 
 
@@ -168,8 +164,8 @@ def _plan(args: argparse.Namespace) -> None:
         budget = DEFAULT_BUDGET
     model = problem.compiled() if budget is not None and budget >= COMPILE_FROM else problem
     if args.deadline is not None and planner.anytime:
-        # Reads machine code, if there is some, before the clock starts.
-        plan(model, planner=planner, budget=100, access=args.access)
+        agent = Agent(model, planner=planner, deadline=args.deadline, access=args.access)
+        agent.warm_up()  # before the clock starts
     found = plan(
         model,
         planner=planner,

@@ -1,1 +1,1 @@
-"""Everything that is made for machine code."""
+"""Everything that needs Numba: its use, the model, how planners reach it, a planner."""

@@ -16,7 +16,6 @@ from pathlib import Path
 from typing import Any
 
 from platypoos.checks import check_count
-from platypoos.compile.workshop import wait_for_compilers
 from platypoos.errors import InvalidArgument, PlatypoosError
 from platypoos.experiments.cells import Row, run_cells
 from platypoos.experiments.spec import NO_MAKERS, PROBLEMS, Cell, Experiment, Makers
@@ -214,7 +213,7 @@ def _executor(workers: int | None, cluster: str | None) -> Iterator[tuple[Execut
             yield client.get_executor(retries=3, pure=False), width  # sent again, run again
         return
     width = workers or os.cpu_count() or 1
-    pool = Pool(width, mp_context=get_context("spawn"), initializer=wait_for_compilers)
+    pool = Pool(width, mp_context=get_context("spawn"))
     try:
         yield pool, width
     except BaseException:

@@ -229,7 +229,8 @@ class Store:
 
 def surroundings() -> dict[str, str]:
     """Versions and the command, for the record."""
-    import numba
+    from importlib.metadata import version
+
     import numpy as np
 
     from platypoos.version import __version__
@@ -238,7 +239,7 @@ def surroundings() -> dict[str, str]:
         "platypoos": __version__,
         "python": platform.python_version(),
         "numpy": np.__version__,
-        "numba": numba.__version__,
+        "numba": version("numba"),
         "machine": f"{platform.system()} {platform.machine()}",
         "command": shlex.join(["platypoos", *sys.argv[1:]]),
     }

@@ -5,10 +5,9 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
-from numba.np.numpy_support import as_dtype
 from numpy.typing import NDArray
 
-from platypoos.compile import borrowed, jit
+from platypoos.compiled.code import borrowed, jit
 from platypoos.models.keys import key_failure
 
 
@@ -55,18 +54,6 @@ def find_home(sim: Any, node: int, state: Any, depth: int | None, *, keep: bool 
         return int(sim.homes.setdefault(name, node) if keep else sim.homes.get(name, node))
     except Exception as error:
         raise key_failure(error, state) from error
-
-
-def words_of(kind: Any) -> np.dtype[Any]:
-    """Whole numbers of the same size: states are the same if all their bits are."""
-    size = kind.itemsize if isinstance(kind, np.dtype) else as_dtype(kind).itemsize
-    return np.dtype(f"u{size}")
-
-
-def bits_of(sim: Any) -> NDArray[Any]:
-    """The states of a compiled model's ledger, as bits."""
-    states: NDArray[Any] = sim.machine.states
-    return states.view(words_of(states.dtype))
 
 
 @jit

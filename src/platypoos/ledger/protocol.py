@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from platypoos.errors import InvalidArgument
 from platypoos.ledger.meeting import Homes
 from platypoos.ledger.tree import Tree
 from platypoos.models.advice import Advice
@@ -16,7 +17,7 @@ from platypoos.models.base import Access
 from platypoos.simulator.pace import Pace
 
 if TYPE_CHECKING:
-    from platypoos.ledger.drivers import Driver
+    from platypoos.compiled.ledger.drivers import Driver
 
 Nodes = NDArray[np.int64]
 Floats = NDArray[np.float64]
@@ -30,8 +31,6 @@ class Ledger(ABC):
     tree: Tree
     due: Callable[[], bool]
     """Whether time is up."""
-    in_haste: bool
-    """Whether there is a deadline: nothing is compiled in the caller's time."""
     pace: Pace
     workers: int
     """Calls that are made at the same time."""
@@ -62,9 +61,18 @@ class Ledger(ABC):
     def drive(self, driver: Driver, args: tuple[Any, ...]) -> Any:
         """Run a planner's main function, as fast as this kind of model allows."""
 
-    def is_ready(self, _driver: Driver, _args: tuple[Any, ...]) -> bool:
-        """Whether ``drive`` would run in machine code as a whole."""
-        return False
+    @abstractmethod
+    def is_ready(self, driver: Driver) -> bool:
+        """Whether the machine code that ``drive`` needs is there."""
+
+    def insist_on_machine_code(self, driver: Driver, deadline: float | None) -> None:
+        """With a deadline there is no time for the compiler."""
+        if deadline is not None and not self.is_ready(driver):
+            raise InvalidArgument(
+                "with a deadline, machine code must be there beforehand, and in this process "
+                "there is none for this planner and model yet: call warm_up() of an Agent with "
+                "both first, or make one plan with a budget"
+            )
 
     def pause_after(self, calls: int) -> None:
         """Let ``drive`` return after ``calls``, if it runs in machine code."""

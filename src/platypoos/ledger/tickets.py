@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from platypoos.compile import inlined
+from platypoos.compiled.code import inlined
 
 
 @inlined

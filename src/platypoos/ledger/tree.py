@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from platypoos.compile.marks import jitable
+from platypoos.compiled.code.marks import jitable
 
 ROOT = 0
 NO_PARENT = -1

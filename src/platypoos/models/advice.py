@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from platypoos.checks import LARGEST_REWARD
-from platypoos.compile.marks import jitable
+from platypoos.compiled.code.marks import jitable
 from platypoos.errors import MaskError, ModelError
 from platypoos.models.base import actions_of, said_of_one
 from platypoos.models.failures import brief, worded

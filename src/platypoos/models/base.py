@@ -14,7 +14,7 @@ from platypoos.errors import InvalidArgument
 from platypoos.spaces import Box, MultiDiscrete, Space, as_space
 
 if TYPE_CHECKING:
-    from platypoos.models.compiled import CompiledModel
+    from platypoos.compiled.model import CompiledModel
 
 DETERMINISTIC, RANDOM = "deterministic", "random"
 """The words for ``dynamics=``."""

@@ -9,8 +9,8 @@ from typing import Any, ClassVar
 import numpy as np
 
 from platypoos.checks import check_count
-from platypoos.compile import borrowed, jit
-from platypoos.ledger.drivers import Driver
+from platypoos.compiled.code import borrowed, jit
+from platypoos.compiled.ledger.drivers import Driver
 from platypoos.ledger.requests import calls_made, play
 from platypoos.ledger.tickets import ticket
 from platypoos.ledger.tree import ROOT, TERMINAL, Tree

@@ -8,9 +8,9 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from platypoos.compile import borrowed, jit
+from platypoos.compiled.code import borrowed, jit
+from platypoos.compiled.ledger.drivers import Driver
 from platypoos.discounting import spans
-from platypoos.ledger.drivers import Driver
 from platypoos.ledger.requests import calls_made, play
 from platypoos.ledger.tree import ROOT, TERMINAL, Tree
 from platypoos.models.advice import is_legal

@@ -20,7 +20,6 @@ from platypoos.search.novelty import (
     legal_actions,
     make_child,
 )
-from platypoos.search.requesting import request
 
 
 @dataclass(frozen=True)
@@ -89,7 +88,7 @@ def search(task: Task, sim: Ledger, tree: Tree, growth: Growth, width: int) -> N
         left = task.budget - sim.calls
         steps = [(node, action) for node in layer for action in shuffled(growth, node, rng)]
         children = np.array([make_child(tree, growth, *step) for step in steps[:left]])
-        request(sim, tree, children, np.ones(len(children), np.int64))
+        sim.evaluate(tree, children, np.ones(len(children), np.int64))
         depth += 1
         going_on = children[tree.flags[children] & TERMINAL == 0]
         states = sim.states_of(going_on)

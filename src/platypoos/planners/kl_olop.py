@@ -9,9 +9,9 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 
 from platypoos.checks import check_flag
-from platypoos.compile import borrowed, inlined, jit
+from platypoos.compiled.code import borrowed, inlined, jit
+from platypoos.compiled.ledger.drivers import Driver
 from platypoos.discounting import spans
-from platypoos.ledger.drivers import Driver
 from platypoos.ledger.requests import calls_made, play
 from platypoos.ledger.tree import TERMINAL, Tree
 from platypoos.plan import Plan

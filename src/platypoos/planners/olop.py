@@ -10,9 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from platypoos.checks import check_number
-from platypoos.compile import borrowed, jit
+from platypoos.compiled.code import borrowed, jit
+from platypoos.compiled.ledger.drivers import Driver
 from platypoos.discounting import spans
-from platypoos.ledger.drivers import Driver
 from platypoos.ledger.requests import calls_made, play
 from platypoos.ledger.tree import TERMINAL, Tree
 from platypoos.plan import Plan

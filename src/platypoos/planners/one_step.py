@@ -11,7 +11,6 @@ from platypoos.ledger.tree import ROOT
 from platypoos.plan import Plan
 from platypoos.search.base import Planner, Task
 from platypoos.search.growth import begin_opened, finish, follow_scores, plan_by_plays
-from platypoos.search.requesting import request
 
 
 @dataclass(frozen=True)
@@ -44,7 +43,7 @@ class OneStep(Planner):
         sim, tree, growth = begin_opened(task, 1)
         nodes = np.arange(1, tree.num_nodes)
         share = task.budget // len(nodes)
-        request(sim, tree, nodes, np.full(len(nodes), share, np.int64))
+        sim.evaluate(tree, nodes, np.full(len(nodes), share, np.int64))
         worth = sim.advice.worth
         if len(worth):
             tree.value[nodes] = tree.reward[nodes] + self.discount * worth[nodes]

@@ -23,7 +23,6 @@ from platypoos.search.novelty import (
     legal_actions,
     make_child,
 )
-from platypoos.search.requesting import request
 
 ONCE = np.ones(1, np.int64)
 NEGLIGIBLE = 0.01
@@ -155,7 +154,7 @@ class _Rollouts:
             elif self._sim.calls < self._budget:
                 child = make_child(self._tree, self._growth, node, action)
                 self._child[node, action] = child
-                request(self._sim, self._tree, np.array([child]), ONCE)
+                self._sim.evaluate(self._tree, np.array([child]), ONCE)
                 novel = self._meet(child)
             else:
                 return

@@ -8,8 +8,8 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from platypoos.compile import borrowed, inlined, jit
-from platypoos.ledger.drivers import Driver
+from platypoos.compiled.code import borrowed, inlined, jit
+from platypoos.compiled.ledger.drivers import Driver
 from platypoos.ledger.requests import calls_made, play
 from platypoos.ledger.tree import Tree
 from platypoos.plan import Plan

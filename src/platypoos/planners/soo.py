@@ -9,8 +9,8 @@ from typing import Any, ClassVar
 import numpy as np
 
 from platypoos.checks import check_floor
-from platypoos.compile import borrowed, jit
-from platypoos.ledger.drivers import Driver
+from platypoos.compiled.code import borrowed, jit
+from platypoos.compiled.ledger.drivers import Driver
 from platypoos.ledger.tree import ROOT, TERMINAL, Tree, set_root
 from platypoos.models.base import Access
 from platypoos.plan import Plan

@@ -9,8 +9,8 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 
 from platypoos.checks import check_floor, check_number
-from platypoos.compile import borrowed, jit
-from platypoos.ledger.drivers import Driver
+from platypoos.compiled.code import borrowed, jit
+from platypoos.compiled.ledger.drivers import Driver
 from platypoos.ledger.requests import ask_legal, calls_made, evaluate
 from platypoos.ledger.tickets import ticket
 from platypoos.ledger.tree import OPENED, ROOT, TERMINAL, Tree, set_root

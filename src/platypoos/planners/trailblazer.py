@@ -22,7 +22,6 @@ from platypoos.search.growth import (
     most_played,
     open_node,
 )
-from platypoos.search.requesting import request
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -81,7 +80,7 @@ class TrailBlazer(ConfidencePlanner):
         sim, tree, growth = begin(task, 1)
         search = Search(self, task, sim, tree, growth)
         first = search.children(ROOT)
-        request(sim, tree, first, np.ones(len(first), np.int64))
+        sim.evaluate(tree, first, np.ones(len(first), np.int64))
         anything = search.anything_will_do
         reached = True
         try:
@@ -223,7 +222,7 @@ class Search(Elimination):
             price = int(tree.depth[node]) if self.task.access is Access.RESET else 1
             if self.sim.calls + missing * price > self.task.budget:
                 raise CapError
-            request(self.sim, tree, np.array([node]), np.array([missing]))
+            self.sim.evaluate(tree, np.array([node]), np.array([missing]))
         reward = (float(tree.reward[node]) - self.low) / self.width
         if tree.flags[node] & TERMINAL:
             return reward - self.gamma * self.low / self.width / (1 - self.gamma)

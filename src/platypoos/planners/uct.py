@@ -8,9 +8,9 @@ from typing import Any, ClassVar, Literal, NamedTuple
 import numpy as np
 
 from platypoos.checks import check_count, check_number
-from platypoos.compile import borrowed, inlined, jit
+from platypoos.compiled.code import borrowed, inlined, jit
+from platypoos.compiled.ledger.drivers import Driver
 from platypoos.errors import InvalidArgument
-from platypoos.ledger.drivers import Driver
 from platypoos.ledger.requests import calls_made, play
 from platypoos.ledger.tickets import ticket
 from platypoos.ledger.tree import ROOT, TERMINAL, Tree

@@ -9,9 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from platypoos.checks import check_flag, check_floor
-from platypoos.compile import jit
+from platypoos.compiled.code import jit
+from platypoos.compiled.ledger.drivers import Driver
 from platypoos.discounting import spans
-from platypoos.ledger.drivers import Driver
 from platypoos.ledger.requests import ask_legal, evaluate
 from platypoos.ledger.tickets import ticket
 from platypoos.ledger.tree import ROOT, TERMINAL, Tree, set_node, set_root

@@ -15,7 +15,7 @@ from platypoos.models.base import Transition, said_of_one
 from platypoos.spaces import Discrete
 
 if TYPE_CHECKING:
-    from platypoos.models.compiled import CompiledModel
+    from platypoos.compiled.model import CompiledModel
     from platypoos.plan import Plan
 
 

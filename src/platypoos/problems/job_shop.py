@@ -19,7 +19,7 @@ from platypoos.problems.base import Problem, value_of_staying
 from platypoos.spaces import Discrete
 
 if TYPE_CHECKING:
-    from platypoos.models.compiled import CompiledModel
+    from platypoos.compiled.model import CompiledModel
 
 FT06 = (
     ((2, 1), (0, 3), (1, 6), (3, 7), (5, 3), (4, 6)),
@@ -246,8 +246,8 @@ class JobShop(Problem):
 
     def compiled(self) -> CompiledModel:
         """States are the same numbers; the reward of an illegal action is not a number."""
-        from platypoos.compile import kernel
-        from platypoos.models.compiled import CompiledModel
+        from platypoos.compiled.code import kernel
+        from platypoos.compiled.model import CompiledModel
 
         penalty = np.nan if self.penalty is None else float(self.penalty)
         return CompiledModel(

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from platypoos.checks import check_count, check_number, check_seed
-from platypoos.compile.marks import jitable
+from platypoos.compiled.code.marks import jitable
 from platypoos.errors import InvalidArgument
 from platypoos.models.array import ArrayModel
 from platypoos.models.base import Transition
@@ -19,7 +19,7 @@ from platypoos.problems.base import Problem
 from platypoos.spaces import Discrete
 
 if TYPE_CHECKING:
-    from platypoos.models.compiled import CompiledModel
+    from platypoos.compiled.model import CompiledModel
 
 DEAD, GOOD, SECRET = 0, 1, 2
 
@@ -192,8 +192,8 @@ class MadeToOrder(Problem):
 
     def compiled(self) -> CompiledModel:
         """States are [t, kind]."""
-        from platypoos.compile import kernel
-        from platypoos.models.compiled import CompiledModel
+        from platypoos.compiled.code import kernel
+        from platypoos.compiled.model import CompiledModel
 
         last = -1 if self.horizon is None else self.horizon - 1
         whole = (self.num_actions, int(self.kappa), self.depth, self.seed, last)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from platypoos.compile.marks import jitable
+from platypoos.compiled.code.marks import jitable
 
 PENDULUM, CART_POLE, ACROBOT, MOUNTAIN_CAR, PILLARS, LANDER = range(6)
 """The first of the parameters; the second is the time step, the third the repeat."""

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from platypoos.compile.marks import jitable
+from platypoos.compiled.code.marks import jitable
 
 KNAPSACK, TILES, PUSHING = range(3)
 """The first of the parameters."""

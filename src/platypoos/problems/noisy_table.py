@@ -9,14 +9,14 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from platypoos.checks import check_number
-from platypoos.compile.marks import jitable
+from platypoos.compiled.code.marks import jitable
 from platypoos.errors import InvalidArgument
 from platypoos.models.array import ArrayModel
 from platypoos.models.base import DETERMINISTIC, RANDOM, Access, Transition
 from platypoos.problems.tabular import Tabular
 
 if TYPE_CHECKING:
-    from platypoos.models.compiled import CompiledModel
+    from platypoos.compiled.model import CompiledModel
 
 UNIFORM, NORMAL, STUDENT, BERNOULLI = range(4)
 LAWS = {"uniform": UNIFORM, "normal": NORMAL, "student": STUDENT, "bernoulli": BERNOULLI}
@@ -188,8 +188,8 @@ class NoisyTable(Tabular):
 
     def compiled(self) -> CompiledModel:
         """States are arrays of one integer."""
-        from platypoos.compile import kernel
-        from platypoos.models.compiled import CompiledModel
+        from platypoos.compiled.code import kernel
+        from platypoos.compiled.model import CompiledModel
 
         settings = np.array([LAWS[self.law], self.slip, self.scale, self.offset])
         return CompiledModel(

@@ -21,7 +21,7 @@ from platypoos.problems import motion
 from platypoos.spaces import Discrete
 
 if TYPE_CHECKING:
-    from platypoos.models.compiled import CompiledModel
+    from platypoos.compiled.model import CompiledModel
 
 
 @dataclass(frozen=True)
@@ -84,8 +84,8 @@ class Motion(ABC):
 
     def compiled(self) -> CompiledModel:
         """States are the same numbers."""
-        from platypoos.compile import kernel
-        from platypoos.models.compiled import CompiledModel
+        from platypoos.compiled.code import kernel
+        from platypoos.compiled.model import CompiledModel
 
         return CompiledModel(
             kernel(motion.motion_kernel),

@@ -17,7 +17,7 @@ from platypoos.problems import moves
 from platypoos.spaces import Discrete
 
 if TYPE_CHECKING:
-    from platypoos.models.compiled import CompiledModel
+    from platypoos.compiled.model import CompiledModel
 
 
 class Puzzle:
@@ -48,8 +48,8 @@ class Puzzle:
 
     def compiled(self) -> CompiledModel:
         """States are the same numbers; the reward of an illegal move is not a number."""
-        from platypoos.compile import kernel
-        from platypoos.models.compiled import CompiledModel
+        from platypoos.compiled.code import kernel
+        from platypoos.compiled.model import CompiledModel
 
         return CompiledModel(
             kernel(moves.moves_kernel),

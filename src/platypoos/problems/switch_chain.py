@@ -16,7 +16,7 @@ from platypoos.problems.base import Problem
 from platypoos.spaces import Discrete
 
 if TYPE_CHECKING:
-    from platypoos.models.compiled import CompiledModel
+    from platypoos.compiled.model import CompiledModel
 
 
 @dataclass(frozen=True)
@@ -102,8 +102,8 @@ class SwitchChain(Problem):
 
     def compiled(self) -> CompiledModel:
         """States are [bin, d], params [noise, shift]."""
-        from platypoos.compile import kernel
-        from platypoos.models.compiled import CompiledModel
+        from platypoos.compiled.code import kernel
+        from platypoos.compiled.model import CompiledModel
 
         return CompiledModel(
             kernel(switch_chain_kernel),

@@ -14,7 +14,7 @@ from platypoos.problems.base import Problem
 from platypoos.spaces import Discrete
 
 if TYPE_CHECKING:
-    from platypoos.models.compiled import CompiledModel
+    from platypoos.compiled.model import CompiledModel
 
 
 class Tabular(Problem):
@@ -135,8 +135,8 @@ class Tabular(Problem):
 
     def compiled(self) -> CompiledModel:
         """States are arrays of one integer."""
-        from platypoos.compile import kernel
-        from platypoos.models.compiled import CompiledModel
+        from platypoos.compiled.code import kernel
+        from platypoos.compiled.model import CompiledModel
 
         return CompiledModel(
             kernel(tabular_kernel),

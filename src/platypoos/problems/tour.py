@@ -18,7 +18,7 @@ from platypoos.problems.base import Problem, value_of_staying
 from platypoos.spaces import Discrete
 
 if TYPE_CHECKING:
-    from platypoos.models.compiled import CompiledModel
+    from platypoos.compiled.model import CompiledModel
 
 EXACT_CITIES = 12
 """Most cities still to visit for which values are exact: 2^12·12² steps of arithmetic."""
@@ -238,8 +238,8 @@ class TravellingSalesman(Problem):
 
     def compiled(self) -> CompiledModel:
         """States are [city, visited, …]; the reward of an illegal action is not a number."""
-        from platypoos.compile import kernel
-        from platypoos.models.compiled import CompiledModel
+        from platypoos.compiled.code import kernel
+        from platypoos.compiled.model import CompiledModel
 
         penalty = np.nan if self.penalty is None else float(self.penalty)
         return CompiledModel(

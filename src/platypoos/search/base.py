@@ -18,7 +18,7 @@ from platypoos.checks import (
     check_number,
     missing_from,
 )
-from platypoos.compile.workshop import WORKSHOP
+from platypoos.compiled.code.notice import tell
 from platypoos.errors import InvalidArgument, ModelError
 from platypoos.ledger.streams import Seed, make_generator
 from platypoos.ledger.tree import ROOT, Tree, make_tree, path_to
@@ -100,7 +100,7 @@ class Task(NamedTuple):
         args = (self.model, self.state, self.budget, self.rng, self.access, tree, horizon)
         ledger: Ledger
         if is_compiled(self.model):
-            from platypoos.ledger.compiled import CompiledSimulator
+            from platypoos.compiled.ledger.simulator import CompiledSimulator
 
             ledger = CompiledSimulator(*args)
         else:
@@ -227,7 +227,6 @@ class Planner(ABC):
             memory: what ``remember`` made, at each step of an episode.
         """
         started = time.perf_counter()
-        WORKSHOP.is_eager |= asked.deadline is not None
         initial_state(model)  # is it a model at all?
         view = self.view_of(model)
         num_actions = self.count(actions_of(view))
@@ -252,18 +251,39 @@ class Planner(ABC):
             seed=seed,
             ledgers=[],
         )
+        self._insist_on_machine_code(task)
         try:
-            if self.anytime or (asked.deadline is None and asked.stop is None):
-                return self._plan(task)
-            from platypoos.search.repeating import plan_repeatedly
-
-            return plan_repeatedly(self, task)
+            return self._plan_within(task)
         except ModelError as error:
             if is_pointed(view):
                 rename_point(error, actions_of(view))
             else:
                 rename(error, actions_of(original(view)))
             raise
+        finally:
+            tell(type(self).__name__)
+
+    def _plan_within(self, task: Task) -> Plan:
+        """Plan; if there is a clock that the planner cannot follow, several times."""
+        if self.anytime or (task.deadline is None and task.stop is None):
+            found = self._plan(task)
+        else:
+            from platypoos.search.repeating import plan_repeatedly
+
+            found = plan_repeatedly(self, task)
+        if is_compiled(task.model):
+            task.model.planned.add((type(self), task.access))
+        return found
+
+    def _insist_on_machine_code(self, task: Task) -> None:
+        """With a deadline there is no time for the compiler."""
+        timed = task.deadline is not None and is_compiled(task.model)
+        if timed and (type(self), task.access) not in task.model.planned:
+            raise InvalidArgument(
+                f"with a deadline, machine code of {type(self).__name__} for this model must be "
+                "there beforehand, and in this process there is none yet: call warm_up() of an "
+                "Agent with both first, or make one plan with a budget"
+            )
 
     def view_of(self, model: Any) -> Any:
         """The model with numbers for actions; an error if they cannot be numbered."""

@@ -7,7 +7,7 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from platypoos.compile import fast, jit, jitable
+from platypoos.compiled.code import jit, jitable
 
 PLATYPOOS, STROQUOOL, SEQUOOL, UNIFORM, FIGURE = 0, 1, 2, 3, 4
 """Kinds of schedules; FIGURE is that of PLATYPOOS with Figure 3 to the letter."""
@@ -184,8 +184,5 @@ def largest_h_max(
 
 largest_h_max_compiled = jit(largest_h_max)
 tabulate_compiled = jit(tabulate)
-largest_h_max_soon = fast(largest_h_max_compiled)
-tabulate_soon = fast(tabulate_compiled)
-"""Interpreted until their machine code is there, for callers who have a deadline."""
 WORTH_COMPILING = 30_000
 """Budgets up to this are scheduled in plain Python: milliseconds, against seconds to compile."""

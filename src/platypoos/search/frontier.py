@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from platypoos.compile import borrowed, inlined, jit, jitable, part
+from platypoos.compiled.code import borrowed, inlined, jit, jitable, part
 from platypoos.discounting import spans
 from platypoos.ledger.protocol import Ledger
 from platypoos.ledger.requests import ask_legal, calls_made, evaluate

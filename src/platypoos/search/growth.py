@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from platypoos.compile import borrowed, inlined, jit
+from platypoos.compiled.code import borrowed, inlined, jit
 from platypoos.discounting import spans
 from platypoos.ledger.protocol import Ledger
 from platypoos.ledger.tickets import draw_below, ticket

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from platypoos.compile import jit
+from platypoos.compiled.code import jit
 from platypoos.ledger.protocol import Ledger
 from platypoos.ledger.tree import ROOT, Tree, copy_nodes, set_root
 from platypoos.models.base import Access

@@ -13,7 +13,7 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from platypoos.compile import borrowed, fast, inlined, jit
+from platypoos.compiled.code import borrowed, fast, inlined, jit
 from platypoos.errors import InvalidArgument
 from platypoos.ledger.tickets import ticket
 from platypoos.ledger.tree import ROOT, Tree, set_node

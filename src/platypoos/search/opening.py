@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from platypoos.compile import borrowed, inlined, jit, jitable
+from platypoos.compiled.code import borrowed, inlined, jit, jitable
 from platypoos.ledger.tickets import ticket
 from platypoos.ledger.tree import (
     CLOSED,

@@ -82,7 +82,7 @@ class Round:
     def __init__(self, task: Task, schedule: Schedule, clock: Clock, floor: float | None) -> None:
         self._task, self._schedule, self._clock = task, schedule, clock
         self.sim, self._tree = task.begin(schedule.num_nodes)
-        self.sim.in_haste = task.deadline is not None
+        self.sim.insist_on_machine_code(run, task.deadline)
         self.sim.due = clock.due
         clock.follow(self.sim)
         self._course, self._ballot = borrow_scratch(schedule)
@@ -100,7 +100,7 @@ class Round:
     def play(self) -> bool:
         """Make the plan; False if time was up before it was complete."""
         sim, stay = self.sim, FIRST_STAY
-        if sim.is_ready(run, self._args):
+        if not sim.steps_in_python:
             self._course.at[0].part = LONGEST_PART
         while True:
             sim.pause_after(stay)

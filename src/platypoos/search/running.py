@@ -12,8 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from platypoos.checks import check_floor
-from platypoos.compile import borrowed, part
-from platypoos.ledger.drivers import patient_driver
+from platypoos.compiled.code import borrowed, part
+from platypoos.compiled.ledger.drivers import Driver
 from platypoos.ledger.protocol import Ledger
 from platypoos.ledger.requests import ask_legal, calls_made, evaluate, is_due
 from platypoos.ledger.tree import Tree
@@ -131,7 +131,7 @@ def return_scratch(schedule: Schedule, course: Course, ballot: Ballot) -> None:
         schedule.scratch.append((course, ballot))
 
 
-@patient_driver(seconds=1.0)
+@Driver
 def run(
     sim: Any,
     tree: Tree,

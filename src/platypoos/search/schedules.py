@@ -28,7 +28,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from platypoos.checks import check_budget, check_discount, check_horizon, check_num_actions
-from platypoos.compile.workshop import WORKSHOP
 from platypoos.discounting import spans
 from platypoos.errors import InvalidArgument
 from platypoos.models.base import Access, access_of
@@ -43,10 +42,8 @@ from platypoos.search.counts import (
     WORTH_COMPILING,
     largest_h_max,
     largest_h_max_compiled,
-    largest_h_max_soon,
     tabulate,
     tabulate_compiled,
-    tabulate_soon,
     validation_count,
     validation_norm,
 )
@@ -189,8 +186,6 @@ def layered(
     search, fill = largest_h_max, tabulate
     if budget > WORTH_COMPILING:
         search, fill = largest_h_max_compiled, tabulate_compiled
-        if WORKSHOP.is_eager:
-            search, fill = largest_h_max_soon, tabulate_soon
     norm = validation_norm(gamma, horizon)
     deepest = budget if horizon is None else horizon - 1
     h_max = int(search(kind, num_actions, gamma, norm, deepest, reset, budget))

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from platypoos.compile import inlined
+from platypoos.compiled.code import inlined
 
 Tickets = NDArray[np.uint64]
 NONE, ONE, FEW = np.uint64(0), np.uint64(1), np.uint64(4)

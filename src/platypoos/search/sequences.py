@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from platypoos.checks import check_count
-from platypoos.compile import borrowed, inlined, jit
+from platypoos.compiled.code import borrowed, inlined, jit
 from platypoos.ledger.protocol import Ledger
 from platypoos.ledger.tree import ROOT, TERMINAL, Tree
 from platypoos.models.advice import is_legal

@@ -39,7 +39,7 @@ from platypoos.simulator.run import Simulator
 from platypoos.simulator.watch import COMPARED
 
 if TYPE_CHECKING:
-    from platypoos.ledger.drivers import Driver
+    from platypoos.compiled.ledger.drivers import Driver
     from platypoos.simulator.pace import Pace
 
 _MOST, _FEWEST = 64, 8
@@ -71,7 +71,6 @@ class TreeSimulator(Ledger):
     ) -> None:
         self.model, self.access, self.tree = model, access, tree
         self.root_state = state
-        self.in_haste = False
         self.key: Callable[[Any], Hashable] | None = None
         """How states are told apart, for planners that share them…"""
         self.homes: dict[Hashable, int] = {}
@@ -127,6 +126,10 @@ class TreeSimulator(Ledger):
     def allow(self, calls: int) -> None:
         """Extend the budget by ``calls``."""
         self._simulator.allow(calls)
+
+    def is_ready(self, driver: Driver) -> bool:
+        """Whether the driver has run in this process."""
+        return driver.has_run
 
     def drive(self, driver: Driver, args: tuple[Any, ...]) -> Any:
         """Run a planner's main function as plain Python."""

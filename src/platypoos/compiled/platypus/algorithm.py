@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from platypoos.compile import borrowed, inlined, jit, part
+from platypoos.compiled.code import borrowed, inlined, jit, part
+from platypoos.compiled.ledger.drivers import Driver
 from platypoos.compiled.platypus.asking import ask
 from platypoos.compiled.platypus.jury import hear, is_sure, next_look
 from platypoos.compiled.platypus.knowledge import is_noisy
@@ -15,7 +16,6 @@ from platypoos.compiled.platypus.state import (
     FINISHED,
     JURY,
     LOOK,
-    PATIENCE,
     POLICIES,
     SEQUENCES,
     START,
@@ -31,11 +31,10 @@ from platypoos.compiled.platypus.tuning import (
     WIDE_SHARE,
 )
 from platypoos.compiled.platypus.walking import follow
-from platypoos.ledger.drivers import patient_driver
 from platypoos.ledger.requests import calls_made
 
 
-@patient_driver(PATIENCE)
+@Driver
 def plan_on(sim: Any, search: Search) -> bool:
     """Plan on; True when it is finished, False if it is interrupted and can go on."""
     phase = present(search)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from platypoos.compile import part
+from platypoos.compiled.code import part
 from platypoos.compiled.platypus.knowledge import learn, note
 from platypoos.compiled.platypus.state import Search
 from platypoos.ledger.meeting import settle

@@ -8,11 +8,10 @@ from typing import Any
 import numpy as np
 from numba import types
 
-import platypoos.ledger.machine_requests  # noqa: F401  their numbers come first
-from platypoos.compile import borrowed, fast, handle_kind, interpreted, jit, overload
-from platypoos.compile.engine import request
+from platypoos.compiled.code import borrowed, fast, handle_kind, jit, overload
+from platypoos.compiled.code.engine import EXTEND, request
 from platypoos.compiled.platypus.knowledge import add_child, is_over
-from platypoos.compiled.platypus.state import PATIENCE, Search
+from platypoos.compiled.platypus.state import Search
 from platypoos.errors import ModelError
 from platypoos.ledger.meeting import find_home, settle
 from platypoos.ledger.requests import ask_legal, calls_made, evaluate, is_late
@@ -25,8 +24,6 @@ def extend(sim: Any, search: Search, t: int) -> int:
 
     Returns the first step that was not taken; −1 only if the model failed, in compiled code.
     """
-    if not sim.steps_in_python:  # a compiled model, without machine code
-        return int(interpreted(_extend.loop)(sim, search, t))
     here, depth, first, left, steps_left = _spot(search, sim.calls)
     most = min(left, steps_left)
     masked, timed, key = len(search.legal) > 0, len(search.homes.depth) > 0, sim.key
@@ -92,10 +89,10 @@ def grow(search: Search, t: int, got: int, meets: int, ended: bool) -> None:
         tree.flags[state] |= TERMINAL
 
 
-_spot, _grow = fast(spot, PATIENCE), fast(grow, PATIENCE)
+_spot, _grow = fast(spot), fast(grow)
 
 
-@request(extend, types.int64, lambda: (handle_kind(Search), types.int64))
+@request(extend, EXTEND, types.int64, lambda: (handle_kind(Search), types.int64))
 def _extend(machine: Any, search: Search, t: int) -> int:
     at = search.at[0]
     most = min(at.limit - calls_made(machine), at.over_at - search.tree.depth[at.here])
@@ -124,12 +121,12 @@ def _extend(machine: Any, search: Search, t: int) -> int:
     return t
 
 
-_call_extend, _EXTEND = _extend.call, _extend.number
+_call_extend = _extend.call
 
 
 @overload(extend)
 def _extend_compiled(sim: Any, search: Any, t: Any) -> Any:  # noqa: ARG001
     def implementation(sim: Any, search: Any, t: Any) -> Any:
-        return _call_extend(sim.requests[_EXTEND], sim.machine, search, t)
+        return _call_extend(sim.requests[EXTEND], sim.machine, search, t)
 
     return implementation

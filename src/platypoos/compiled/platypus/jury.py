@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from platypoos.compile import borrowed, jit, part
+from platypoos.compiled.code import borrowed, jit, part
 from platypoos.compiled.platypus.asking import ask
 from platypoos.compiled.platypus.knowledge import (
     EXACTLY,

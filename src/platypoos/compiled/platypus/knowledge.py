@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from platypoos.compile import INTERPRETED, borrowed, inlined, jit
+from platypoos.compiled.code import borrowed, inlined, jit
 from platypoos.compiled.platypus.state import NOBODY, Ints, Search
 from platypoos.ledger.tickets import draw_below
 from platypoos.ledger.tree import TERMINAL, set_node
@@ -192,7 +192,7 @@ def solve(search: Search, accuracy: float) -> None:
             tree.value[state] = at.rate * span(search, state)
     rate = at.rate
     visits = MOST_VISITS if accuracy >= ROUGHLY else 10 * MOST_VISITS
-    sweeps = 1 if INTERPRETED and at.hasty == 1 else LEAST_SWEEPS + visits // size
+    sweeps = LEAST_SWEEPS + visits // size
     for sweep in range(sweeps):
         change, least, most = 0.0, np.inf, -np.inf
         total, fronts, all_total, states, leaves = 0.0, 0, 0.0, 0, 0

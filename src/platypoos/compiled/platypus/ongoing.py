@@ -9,14 +9,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from platypoos.compile import fast, handle
+from platypoos.compiled.code import fast, handle
 from platypoos.compiled.platypus.algorithm import plan_on
 from platypoos.compiled.platypus.jury import assess
 from platypoos.compiled.platypus.knowledge import gather, link_children
 from platypoos.compiled.platypus.state import (
     BEFORE,
     NOBODY,
-    PATIENCE,
     STANDING,
     START,
     Ints,
@@ -57,9 +56,7 @@ CARRIED = (
 NOTHING: Ints = np.empty(0, np.int64)
 
 
-_assess, _gather, _link_children = (
-    fast(kernel, PATIENCE) for kernel in (assess, gather, link_children)
-)
+_assess, _gather, _link_children = fast(assess), fast(gather), fast(link_children)
 
 
 class Decision(NamedTuple):
@@ -111,6 +108,7 @@ class OngoingPlan:
         tree = make_tree(task.budget + 1)
         set_root(tree)
         self.sim: Ledger = task.ledger(tree)
+        self.sim.insist_on_machine_code(plan_on, task.deadline)
         if task.access is Access.RESTORE:
             self.sim.tell_apart(task.state)
         self.search = self._arrays(tree, fresh=len(kept) == 0)
@@ -212,12 +210,10 @@ class OngoingPlan:
         at.phase = START
         at.discount = self.discount
         at.seed = task.tie_seed()
-        sim.in_haste = task.deadline is not None
         at.began = at.stage_began = at.piece_end = sim.calls
         at.limit = sim.calls + task.budget
         at.stage = self._stage(task.budget)
         at.depth = at.leader = at.last_leader = BEFORE
-        at.hasty = task.deadline is not None
         if len(kept):
             search.trial[:] = kept[np.minimum(np.arange(length), len(kept) - 1)]
             at.kept = 1
@@ -228,7 +224,7 @@ class OngoingPlan:
         sim = self.sim
         self.search.at[0].stops = stop_when_sure
         sim.due = due
-        if not sim.is_ready(plan_on, (self.search,)):
+        if sim.steps_in_python:
             return bool(plan_on(sim, self.search))
         clocked = due is not never
         stay, glance = (FIRST_STAY, GLANCE) if clocked else (LONG_STAY, LONG_GLANCE)

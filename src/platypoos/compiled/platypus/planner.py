@@ -25,8 +25,8 @@ that fit in half of the time that is left; without a deadline, half as many as a
 class CompiledPlatypus(Planner):
     """The former version of the default planner, in machine code.
 
-    Do not choose it by name: ``Platypus`` uses it for compiled models. It does not plan as
-    ``Platypus`` does with Python models, and ignores the model's policy. It needs to know the
+    Do not choose it by name: ``Platypus`` uses it for compiled models without a policy. It does
+    not plan as ``Platypus`` does with Python models, and ignores policies. It needs to know the
     discount only: not how large rewards are, nor how noisy, nor how small the simulator's time
     steps.
 

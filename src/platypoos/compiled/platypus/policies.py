@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from platypoos.compile import borrowed, jit, part
+from platypoos.compiled.code import borrowed, jit, part
 from platypoos.compiled.platypus.knowledge import ROUGHLY, believed, is_over, solve
 from platypoos.compiled.platypus.state import NOBODY, Ints, Search
 from platypoos.compiled.platypus.tuning import CANDIDATES

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from platypoos.compile import INTERPRETED, borrowed, jit, part
+from platypoos.compiled.code import borrowed, jit, part
 from platypoos.compiled.platypus.knowledge import random_below
 from platypoos.compiled.platypus.state import BEFORE, Search
 from platypoos.compiled.platypus.tuning import IDLE
@@ -12,7 +12,7 @@ from platypoos.compiled.platypus.walking import begin_walk, walk_on, weigh
 from platypoos.ledger.requests import calls_made, is_due
 from platypoos.planners.sequence_search import SEED_SHARE, scales
 
-NONE, KNOWN = -2, -3
+NONE = -2
 
 
 @part
@@ -22,7 +22,7 @@ def explore_sequences(sim: Any, search: Search) -> bool:
         t = next_sequence(search, calls_made(sim))
         if t == NONE:
             return True
-        if (t != KNOWN and not walk_on(sim, search, t)) or is_due(sim):
+        if not walk_on(sim, search, t) or is_due(sim):
             return False
 
 
@@ -30,8 +30,7 @@ def explore_sequences(sim: Any, search: Search) -> bool:
 def next_sequence(search: Search, calls: int) -> int:
     """Propose sequences until one has an unknown step; NONE if the piece is over.
 
-    Those that are known are weighed at once. Returns the unknown step; see ``begin_walk``. In
-    haste it returns after each, so that one can look at the clock.
+    Those that are known are weighed at once. Returns the unknown step; see ``begin_walk``.
     """
     search = borrowed(search)
     while propose(search, calls):
@@ -39,8 +38,6 @@ def next_sequence(search: Search, calls: int) -> int:
         if t >= 0 or search.reset:
             return t
         weigh(search)
-        if INTERPRETED and search.at[0].hasty == 1:
-            return KNOWN
     return NONE
 
 

@@ -18,9 +18,6 @@ NOBODY = 0
 BEFORE = -1
 """No entry, no layer, no leader."""
 
-PATIENCE = 3.0
-"""Seconds that loops around a Python model are interpreted, in all, before they are compiled."""
-
 START, TREE, SEQUENCES, POLICIES, LOOK, JURY, FINISHED = range(7)
 """What a plan is doing: ``phase``."""
 
@@ -38,7 +35,6 @@ STANDING = np.dtype(
         ("stage_began", "i8"),  # calls made before the present stage
         ("piece_end", "i8"),  # calls that may have been made when the present piece ends
         ("stops", "i8"),  # whether to stop when it is sure
-        ("hasty", "i8"),  # whether there is a deadline
         ("sure", "i8"),  # whether it has stopped for that
         ("stuck", "i8"),  # whether the tree explorer finds nothing to ask for
         ("seen", "i8"),  # nodes there were when it last saw nothing new

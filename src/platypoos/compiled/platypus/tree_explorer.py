@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from platypoos.compile import borrowed, inlined, jit, part
+from platypoos.compiled.code import borrowed, inlined, jit, part
 from platypoos.compiled.platypus.asking import ask
 from platypoos.compiled.platypus.knowledge import (
     add_child,

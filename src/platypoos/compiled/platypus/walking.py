@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from platypoos.compile import borrowed, inlined, jit, part
+from platypoos.compiled.code import borrowed, inlined, jit, part
 from platypoos.compiled.platypus.extending import extend
 from platypoos.compiled.platypus.knowledge import (
     add_child,

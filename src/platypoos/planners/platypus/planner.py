@@ -121,7 +121,7 @@ class Platypus(Planner):
         if task.has_chance and not has_points(actions_of(task.model)):
             kept = None if memory is None else memory.chance
             return plan_with_chance(self, task, kept, stop_when_sure=self.stop_when_sure)
-        if is_compiled(task.model):
+        if is_compiled(task.model) and task.model.policy is None:
             kernels = self.compiled()
             memory = None if memory is None else memory.compiled
             return kernels._plan(task._replace(memory=memory))  # noqa: SLF001  the same planner

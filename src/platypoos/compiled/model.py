@@ -11,8 +11,6 @@ import numpy as np
 from numba.core.dispatcher import Dispatcher
 
 from platypoos.checks import check_function
-from platypoos.compile import interpreted, name_for_cache
-from platypoos.compile.workshop import waits
 from platypoos.errors import InvalidArgument
 from platypoos.models.base import (
     DETERMINISTIC,
@@ -68,7 +66,7 @@ class CompiledModel:
         params: passed to every step: an array, a number, or a tuple of these.
         dynamics: "deterministic" or "random"; see ``FunctionModel``.
         policy: compiled, ``policy(state, params, weights)``; it writes a weight for each action.
-            The default planner does not use it with compiled models yet.
+            The default planner then plans in Python, which takes longer.
         value: compiled, ``value(state, params)``: roughly what a state is worth.
         legal: compiled, ``legal(state, params, mask)``; it writes False to ``mask[action]`` where
             an action is not allowed. All entries are True before.
@@ -79,9 +77,9 @@ class CompiledModel:
         access: ``Access.RESET`` if only whole trajectories from the root can be simulated.
         problem: the problem this is a form of, if it has one that is solved exactly.
 
-    The first plan compiles the loops around the kernel (two or three seconds), and on a new
-    machine the planner too (half a minute). Both are kept on disk for later processes, as long as
-    their code does not change.
+    The first plan compiles the kernel, and on a new machine the planner and its loops too (half a
+    minute). These are kept on disk for later processes and other models. With a deadline there
+    is no time for that: ``Agent.warm_up`` does it ahead.
 
     >>> import numba, numpy as np
     >>> import platypoos as pp
@@ -109,8 +107,10 @@ class CompiledModel:
     access: Access = Access.RESTORE
     problem: Any = None
     is_compiled: ClassVar[bool] = True
-    cacheable: bool = field(init=False, repr=False)
     loops: dict[Access, Any] = field(init=False, repr=False)
+    functions: dict[str, Any] = field(init=False, repr=False)
+    planned: set[tuple[type, Access]] = field(init=False, repr=False)
+    """Planners that have planned with it in this process: their machine code is there."""
 
     def __post_init__(self) -> None:
         if not isinstance(self.kernel, Dispatcher):
@@ -144,10 +144,9 @@ class CompiledModel:
         state = state.copy()
         state.flags.writeable = False
         object.__setattr__(self, "initial_state", state)
-        said = [self.kernel, self.legal, self.value, self.policy]
-        named = [name_for_cache(function) for function in said if function is not None]
-        object.__setattr__(self, "cacheable", all(named))
         object.__setattr__(self, "loops", {})
+        object.__setattr__(self, "functions", {})
+        object.__setattr__(self, "planned", set())
 
     def step(self, state: Any, action: int, rng: np.random.Generator) -> Transition:
         """Take ``action`` in one state."""
@@ -157,11 +156,7 @@ class CompiledModel:
 
     def step_into(self, state: Any, action: int, rng: np.random.Generator, after: Any) -> Any:
         """Call the kernel on arrays as they are; it writes the next state into ``after``."""
-        return self._single(self.kernel)(state, int(action), self.params, rng, after)
-
-    def _single(self, kernel: Any) -> Callable[..., Any]:
-        """A kernel to be called once; interpreted as long as it is not compiled."""
-        return kernel if waits() or kernel.overloads else interpreted(kernel)
+        return self.kernel(state, int(action), self.params, rng, after)
 
     def single_legal(self) -> Callable[[Any], Any] | None:
         """The legal actions of one state, if the model tells."""
@@ -170,7 +165,7 @@ class CompiledModel:
 
         def legal(state: Any) -> Any:
             mask = np.ones(self.actions.n, np.uint8)
-            self._single(self.legal)(np.array(state, self.initial_state.dtype), self.params, mask)
+            self.legal(np.array(state, self.initial_state.dtype), self.params, mask)
             return mask != 0
 
         return legal
@@ -179,9 +174,7 @@ class CompiledModel:
         """What one state is worth, if the model tells."""
         if self.value is None:
             return None
-        return lambda state: self._single(self.value)(
-            np.array(state, self.initial_state.dtype), self.params
-        )
+        return lambda state: self.value(np.array(state, self.initial_state.dtype), self.params)
 
     def single_policy(self) -> Callable[[Any], Any] | None:
         """The policy's weights in one state, if the model has one."""
@@ -190,9 +183,7 @@ class CompiledModel:
 
         def policy(state: Any) -> Any:
             weights = np.zeros(self.actions.n)
-            self._single(self.policy)(
-                np.array(state, self.initial_state.dtype), self.params, weights
-            )
+            self.policy(np.array(state, self.initial_state.dtype), self.params, weights)
             return weights
 
         return policy

@@ -16,19 +16,23 @@ from numba import types
 from numba.core.dispatcher import Dispatcher
 from numpy.typing import NDArray
 
-from platypoos.compile.cache import jit, jit_uncached
-from platypoos.compile.unsafe import HandleType, by_address
+from platypoos.compiled.code.cache import jit
+from platypoos.compiled.code.unsafe import HandleType, address_of, by_address
 
 
 class Engine(NamedTuple):
     """What a planner knows of a compiled model."""
 
     machine: int  # the address of the ``Machine``
-    requests: NDArray[np.int64]  # addresses of its loops, by ``Request.number``; 0 if not compiled
+    requests: NDArray[np.int64]  # addresses of its loops, by their numbers; 0 if not compiled
     ledger: Any  # those of the machine
     legal: NDArray[np.uint8]
     worth: NDArray[np.float64]
 
+
+EVALUATE, PLAY, PLAY_WHOLE, ASK_LEGAL, SETTLE, EXTEND = range(6)
+"""Numbers of requests. Cached machine code knows them: new ones go to the end."""
+REQUESTS = 6
 
 _MACHINE = HandleType(types.none)
 """A machine as planners see it: they do not look into it."""
@@ -42,38 +46,33 @@ class Request:
 
     Args:
         function: the loop, of a ``Machine`` (as a handle) and more.
+        number: one of EVALUATE, PLAY, …
         result: the type of what it returns.
         kinds: returns the types of its arguments but the first.
-        needs: the field of a ``Machine`` without which it is never asked for.
+        needs: the field of a ``Machine`` without which it is never asked for, if there is one.
     """
 
-    MOST = 16
-    all: list[Request] = []  # noqa: RUF012
-
     def __init__(
-        self, function: Callable[..., Any], result: Any, kinds: Kinds, needs: str | None = None
+        self, function: Callable[..., Any], number: int, result: Any, kinds: Kinds, needs: str
     ) -> None:
-        # Cached code knows requests by their numbers: they must be made in the same order always.
-        self.number = len(Request.all)
-        Request.all.append(self)
-        self.needs = needs
+        self.number, self.needs = number, needs
         self._kinds = kinds
-        self.loop, self._uncached = jit(function), jit_uncached(function)
+        self.loop = jit(function)
         count = function.__code__.co_argcount
         self.call = by_address(result, count, lambda: (_MACHINE, *kinds()))
 
-    def code(self, machine: HandleType, cacheable: bool) -> tuple[Any, tuple[Any, ...]]:
-        """The loop, and its argument types for a kind of machine."""
-        return (self.loop if cacheable else self._uncached), (machine, *self._kinds())
+    def address_for(self, machine: HandleType) -> int:
+        """Where the machine code of the loop is, for a kind of machine."""
+        return address_of(self.loop, (machine, *self._kinds()))
 
 
 def request(
-    meaning: Callable[..., Any], result: Any, kinds: Kinds, needs: str | None = None
+    meaning: Callable[..., Any], number: int, result: Any, kinds: Kinds, needs: str = ""
 ) -> Callable[[Callable[..., Any]], Request]:
     """Make a loop what ``meaning`` asks for."""
 
     def make(function: Callable[..., Any]) -> Request:
-        made = Request(function, result, kinds, needs)
+        made = Request(function, number, result, kinds, needs)
         setattr(meaning, "_request", made)  # noqa: B010
         return made
 

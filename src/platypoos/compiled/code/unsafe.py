@@ -1,8 +1,6 @@
 """All that touches private parts of Numba, each with its reason.
 
-Numba promises nothing about these parts, so its version is bounded in ``pyproject.toml``, and
-``selftest.py`` tries them before the first machine code is used. If they fail, plans are
-interpreted: slower, and the same.
+Numba promises nothing about these parts, so its version is bounded in ``pyproject.toml``.
 """
 
 from __future__ import annotations
@@ -14,7 +12,6 @@ from typing import Any, TypeVar
 import numba
 from numba.core import cgutils
 from numba.core import types as nbtypes
-from numba.core.caching import NullCache
 from numba.core.imputils import lower_getattr_generic
 from numba.core.typing.templates import AttributeTemplate
 from numba.extending import (
@@ -28,6 +25,8 @@ from numba.extending import (
     unbox,
 )
 from numba.np.arrayobj import populate_array
+
+from platypoos.compiled.code.notice import compiling
 
 Record = TypeVar("Record")
 
@@ -47,51 +46,28 @@ def stamp_cache(dispatcher: Any, stamp: str) -> None:
         file._version = f"{file._version} {stamp}"
 
 
-def drop_cache(dispatcher: Any) -> None:
-    """Let a function neither read nor write a cache on disk.
-
-    Numba decides that when a function is marked, before we can look at the folder.
-    """
-    dispatcher._cache = NullCache()
-
-
-def is_on_disk(dispatcher: Any, signature: tuple[Any, ...]) -> bool:
-    """Whether the code of a function for these types is in the cache: Numba only loads, or not."""
-    file = getattr(dispatcher._cache, "_cache_file", None)
-    if file is None:
-        return False
-    key = dispatcher._cache._index_key(signature, dispatcher.targetctx.codegen())
-    return key in file._load_index()
-
-
-def identity_of(dispatcher: Any) -> str | None:
-    """What Numba tells a function from others by, if it was asked before."""
-    known = getattr(dispatcher, "_MemoMixin__uuid", None)
-    return None if known is None else str(known)
-
-
-def identify(dispatcher: Any, name: str) -> bool:
-    """Give a function an identity that other processes give it too; whether that is possible."""
-    if not hasattr(dispatcher, "_set_uuid"):
-        return False
-    dispatcher._set_uuid(name)
-    return True
-
-
 def entry_point(dispatcher: Any, arguments: tuple[Any, ...]) -> Callable[..., Any]:
     """The machine code for these argument types, without the search for it at every call."""
-    signature = tuple(dispatcher.typeof_pyval(argument) for argument in arguments)
-    if signature not in dispatcher.overloads:
-        dispatcher.compile(signature)
-    return dispatcher.overloads[signature].entry_point  # type: ignore[no-any-return]
+    kinds = tuple(dispatcher.typeof_pyval(argument) for argument in arguments)
+    return entry_point_for(dispatcher, kinds)
+
+
+def entry_point_for(dispatcher: Any, kinds: tuple[Any, ...]) -> Callable[..., Any]:
+    """The same, where the types are known."""
+    return _made(dispatcher, kinds).entry_point  # type: ignore[no-any-return]
 
 
 def address_of(dispatcher: Any, signature: tuple[Any, ...]) -> int:
     """Where the machine code for these argument types is."""
-    if signature not in dispatcher.overloads:
-        dispatcher.compile(signature)
-    made = dispatcher.overloads[signature]
+    made = _made(dispatcher, signature)
     return int(made.library.get_pointer_to_function(made.fndesc.llvm_func_name))
+
+
+def _made(dispatcher: Any, signature: tuple[Any, ...]) -> Any:
+    if signature not in dispatcher.overloads:
+        with compiling(dispatcher):
+            dispatcher.compile(signature)
+    return dispatcher.overloads[signature]
 
 
 @intrinsic  # type: ignore[untyped-decorator]
@@ -201,6 +177,16 @@ def opened(_typing: Any, pointer: Any) -> Any:
         return _uncounted(context, builder, record, builder.load(place))
 
     return record(pointer), codegen
+
+
+def seen_as(record: Any) -> Any:
+    """See a handle of anything as one of such a tuple; a pointer is a pointer."""
+
+    @intrinsic  # type: ignore[untyped-decorator]
+    def seen(_typing: Any, _pointer: Any) -> Any:
+        return HandleType(record)(_pointer), lambda _context, _builder, _signature, args: args[0]
+
+    return seen
 
 
 def by_address(result: Any, count: int, kinds: Callable[[], tuple[Any, ...]]) -> Any:

@@ -9,7 +9,7 @@ import numpy as np
 from numba import types
 
 from platypoos.checks import LARGEST_REWARD
-from platypoos.compile import borrow_row, overload
+from platypoos.compiled.code import overload
 from platypoos.models.advice import pick, random_unit
 
 FINE, OVER_BUDGET, BAD_REWARD, RANDOM_END, RANDOM_STATE, NO_LEGAL, BAD_ADVICE = range(7)
@@ -76,7 +76,7 @@ def draw(sim: Any, row: int, planned: Any, mask: Any, rolling_out: bool) -> Any:
 
 def _ask_for_mask(sim: Any, row: Any, mask: Any) -> Any:
     mask[:] = 1
-    sim.legal_kernel(borrow_row(sim.states, row), sim.params, mask)
+    sim.legal_kernel(sim.given, np.int64(row), mask)
     some = False
     for action in range(len(mask)):
         mask[action] = 1 if mask[action] else 0
@@ -88,7 +88,7 @@ def _ask_for_mask(sim: Any, row: Any, mask: Any) -> Any:
 
 
 def _ask_for_value(sim: Any, row: Any) -> Any:
-    value = float(sim.value_kernel(borrow_row(sim.states, row), sim.params))
+    value = sim.value_kernel(sim.given, np.int64(row))
     if not abs(value) <= LARGEST_REWARD:
         sim.ledger[0].status = BAD_ADVICE
         sim.ledger[0].node = sim.ledger[0].step = row
@@ -110,7 +110,7 @@ def _draw_by_policy(sim: Any, row: Any, planned: Any, mask: Any, rolling_out: An
         return pick(mask, random_unit(sim.ledger[0].seed, sim.ledger[0].drawn))
     weights = sim.weights
     weights[:] = 0.0
-    sim.policy_kernel(borrow_row(sim.states, row), sim.params, weights)
+    sim.policy_kernel(sim.given, np.int64(row), weights)
     total = 0.0
     for action in range(len(weights)):
         if not (weights[action] >= 0.0 and np.isfinite(weights[action])):

@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from platypoos.checks import LARGEST_REWARD
-from platypoos.compile import borrow_row, borrowed, inlined, jit
-from platypoos.ledger.machine_advice import (
+from platypoos.compiled.code import borrowed, inlined, jit
+from platypoos.compiled.ledger.machine_advice import (
     BAD_REWARD,
     FINE,
     OVER_BUDGET,
@@ -35,9 +35,9 @@ class Machine(NamedTuple):
     """What compiled code needs to query a model and keep its books."""
 
     kernel: Any
-    params: Any
+    given: Any  # what the model's functions are given, which loops do not look into
     rng: np.random.Generator
-    states: NDArray[Any]  # [nodes + 2, state size] one state per node, and two to work with
+    states: NDArray[Any]  # [nodes + 2, words] the bits of a state per node, and of two more
     ledger: Any  # [1] ACCOUNT
     last_reward: NDArray[np.float64]  # [1] the reward that was refused
     path: Any  # [depth] the nodes of a walk; None if states can be restored
@@ -56,7 +56,7 @@ def query(sim: Machine, tree: Tree, nodes: Nodes, repeats: Nodes) -> bool:
     ledger = sim.ledger
     calls = ledger[0].calls
     watched = WATCHED if calls < WATCHED else 0  # compare where repeated steps lead
-    spare = borrow_row(sim.states, len(sim.states) - 1)
+    spare = len(sim.states) - 1
     for i in range(len(nodes)):
         count = repeats[i]
         if count == 0:
@@ -66,14 +66,13 @@ def query(sim: Machine, tree: Tree, nodes: Nodes, repeats: Nodes) -> bool:
             return False
         node = np.uint64(nodes[i])  # unsigned: no need to look whether it counts from the end
         ledger[0].node = nodes[i]
-        state = borrow_row(sim.states, tree.parent[node])
+        state = np.int64(tree.parent[node])
         action = np.int64(tree.action[node])
         pulls = tree.pulls[node]
         if pulls == 0:
             calls += 1
             ledger[0].calls = calls  # before each step: it may raise
-            after = borrow_row(sim.states, node)
-            mean, ended = sim.kernel(state, action, sim.params, sim.rng, after)
+            mean, ended = sim.kernel(sim.given, state, action, np.int64(node))
             taken = 1
             if ended:
                 tree.flags[node] |= TERMINAL
@@ -89,7 +88,7 @@ def query(sim: Machine, tree: Tree, nodes: Nodes, repeats: Nodes) -> bool:
         for _ in range(taken, count):
             calls += 1
             ledger[0].calls = calls
-            reward, terminated = sim.kernel(state, action, sim.params, sim.rng, spare)
+            reward, terminated = sim.kernel(sim.given, state, action, spare)
             drift += reward - mean
             if terminated != ended:
                 ledger[0].status = RANDOM_END
@@ -122,10 +121,9 @@ def ask_all(sim: Machine, nodes: Nodes) -> bool:
 
 @inlined
 def same_row(states: NDArray[Any], one: Any, other: int) -> bool:
-    """Whether two states are the same; NaN is like NaN."""
-    for i in range(states.shape[1]):
-        a, b = states[one, i], states[other, i]
-        if a != b and (a == a or b == b):  # noqa: PLR0124  NaN is not itself
+    """Whether two states are the same to the last bit."""
+    for i in range(states.shape[1]):  # noqa: SIM110  a generator is no code to compile
+        if states[one, i] != states[other, i]:
             return False
     return True
 
@@ -171,9 +169,8 @@ def walk(sim: Machine, tree: Tree, nodes: Nodes, repeats: Nodes) -> bool:
                     ledger[0].calls += 1
                     ledger[0].step = t
                     ledger[0].node = prefix
-                    state = borrow_row(sim.states, source)
-                    after = borrow_row(sim.states, 2 - (t & 1))
-                    reward, terminated = sim.kernel(state, action, sim.params, sim.rng, after)
+                    after = 2 - (t & 1)
+                    reward, terminated = sim.kernel(sim.given, source, np.int64(action), after)
                     if not abs(reward) <= LARGEST_REWARD:
                         ledger[0].status = BAD_REWARD
                         sim.last_reward[0] = reward
@@ -294,13 +291,7 @@ def play_path(
             source, target = (ROOT if t == 0 else 1 + (t & 1)), 2 - (t & 1)
         else:
             source, target = int(tree.parent[node]), (spare if pulls else int(node))
-        reward, ended = sim.kernel(
-            borrow_row(sim.states, source),
-            action,
-            sim.params,
-            sim.rng,
-            borrow_row(sim.states, target),
-        )
+        reward, ended = sim.kernel(sim.given, source, np.int64(action), target)
         if not record(sim, tree, int(node), reward, ended, watched):
             return -1
         rewards[t] = reward

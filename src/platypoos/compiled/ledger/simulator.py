@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 from typing import Any
 
@@ -12,15 +11,13 @@ from numba.core.errors import NumbaError
 from numpy.typing import NDArray
 
 from platypoos.checks import check_state
-from platypoos.compile import fast, handle, interpreted
-from platypoos.compile.engine import Engine
-from platypoos.compile.selftest import still_works
-from platypoos.compile.unsafe import HANDLE_BYTES, entry_point
-from platypoos.compile.workshop import waits
-from platypoos.errors import BudgetExceeded, InvalidArgument, ModelError, PlatypoosError
-from platypoos.ledger.drivers import NO_MASKS, NO_WORTH, Driver, Loops
-from platypoos.ledger.machine import Machine, ask_all, play_path
-from platypoos.ledger.machine_advice import (
+from platypoos.compiled.code import handle
+from platypoos.compiled.code.engine import Engine
+from platypoos.compiled.code.unsafe import HANDLE_BYTES, entry_point
+from platypoos.compiled.ledger.drivers import NO_MASKS, NO_WORTH, Driver, Loops
+from platypoos.compiled.ledger.first_class import Given, bits_of, first_class, give
+from platypoos.compiled.ledger.machine import Machine
+from platypoos.compiled.ledger.machine_advice import (
     BAD_ADVICE,
     BAD_REWARD,
     FINE,
@@ -30,10 +27,11 @@ from platypoos.ledger.machine_advice import (
     SPARE,
     make_account,
 )
-from platypoos.ledger.machine_requests import evaluate_all
-from platypoos.ledger.meeting import Homes, bits_of, make_homes, settle_rows
+from platypoos.compiled.model import CompiledModel
+from platypoos.errors import BudgetExceeded, InvalidArgument, ModelError, PlatypoosError
+from platypoos.ledger.meeting import Homes, make_homes, settle
 from platypoos.ledger.protocol import Ledger, Nodes
-from platypoos.ledger.requests import ask_legal
+from platypoos.ledger.requests import ask_legal, evaluate, play
 from platypoos.ledger.tree import ROOT, Tree
 from platypoos.models.advice import (
     NO_HORIZON,
@@ -45,7 +43,6 @@ from platypoos.models.advice import (
     no_legal_action,
 )
 from platypoos.models.base import Access
-from platypoos.models.compiled import CompiledModel
 from platypoos.models.failures import (
     bad_reward,
     explained,
@@ -53,7 +50,7 @@ from platypoos.models.failures import (
     not_deterministic,
     unlike_before,
 )
-from platypoos.simulator.pace import GLANCE, Pace, never
+from platypoos.simulator.pace import Pace, never
 
 
 class CompiledSimulator(Ledger):
@@ -76,7 +73,6 @@ class CompiledSimulator(Ledger):
         self.access = access
         self._engine: tuple[Any, ...] | None = None
         self.due: Callable[[], bool] = never
-        self.in_haste = False
         self.workers = 1
         self.pace = Pace()
         root = model.initial_state
@@ -85,19 +81,21 @@ class CompiledSimulator(Ledger):
         reset = access is Access.RESET
         capacity = len(tree.parent)
         # One state per node, and two rows to work with.
-        states = np.empty(((1 if reset else capacity) + 2, len(root)), root.dtype)
-        states[ROOT] = root
+        self.states = np.empty(((1 if reset else capacity) + 2, len(root)), root.dtype)
+        self.states[ROOT] = root
+        given = give(self.states, model.params, rng)
+        functions = self._functions(given.record)
         self.machine = Machine(
-            kernel=model.kernel,
-            params=model.params,
+            kernel=functions["kernel"],
+            given=given,
             rng=rng,
-            states=states,
+            states=bits_of(self.states),
             ledger=make_account(budget, horizon),
             last_reward=np.empty(1),
             path=np.empty(capacity, np.int64) if reset else None,
-            legal_kernel=model.legal,
-            value_kernel=model.value,
-            policy_kernel=model.policy,
+            legal_kernel=functions.get("legal_kernel"),
+            value_kernel=functions.get("value_kernel"),
+            policy_kernel=functions.get("policy_kernel"),
             legal=NO_MASKS,
             worth=NO_WORTH,
             weights=NO_WORTH,
@@ -117,10 +115,8 @@ class CompiledSimulator(Ledger):
 
     def ask_legal(self, nodes: Nodes) -> None:
         """Ask; see ``requests.ask_legal``."""
-        if len(self.machine.legal) and self.is_ready(ask, (nodes,)):
+        if len(self.machine.legal):
             ask(self, nodes)
-        elif len(self.machine.legal):
-            self._interpret(ask_all, nodes)
 
     @property
     def calls(self) -> int:  # type: ignore[override]
@@ -137,33 +133,37 @@ class CompiledSimulator(Ledger):
 
     def put(self, node: int, state: Any) -> None:
         """Let a node have a state that was not reached by a call."""
-        self.machine.states[node] = check_state(state, self.model.initial_state)
+        self.states[node] = check_state(state, self.model.initial_state)
 
     def keep(self, nodes: Nodes, tree: Tree) -> None:
         """Go on with a tree that has these nodes only, in this order."""
-        before, path = self.machine.states, self.machine.path
+        before, path = self.states, self.machine.path
         if self.access is Access.RESET:
-            states, path = before, np.empty(len(tree.parent), np.int64)
+            path = np.empty(len(tree.parent), np.int64)
         else:
-            states = np.empty((len(tree.parent) + 2, before.shape[1]), before.dtype)
-            states[: len(nodes)] = before[nodes]
+            self.states = np.empty((len(tree.parent) + 2, before.shape[1]), before.dtype)
+            self.states[: len(nodes)] = before[nodes]
         self.tree = tree
-        advice = kept(self.advice, nodes, len(tree.parent) + SPARE)
-        self.machine = self.machine._replace(states=states, path=path, **advice._asdict())
+        self.machine = self.machine._replace(
+            given=give(self.states, self.model.params, self.machine.rng),
+            states=bits_of(self.states),
+            path=path,
+            **kept(self.advice, nodes, len(tree.parent) + SPARE)._asdict(),
+        )
 
     def adopt(self, other: CompiledSimulator, nodes: Nodes) -> None:
         """Let the first nodes have the states of these nodes of another ledger, in this order."""
-        self.machine.states[: len(nodes)] = other.states_of(nodes)
+        self.states[: len(nodes)] = other.states_of(nodes)
         adopt_advice(self.advice, other.advice, nodes)
 
     def states_of(self, nodes: Nodes) -> Any:
         """The states that are stored for some nodes."""
-        return self.machine.states[nodes]
+        return self.states[nodes]
 
     @property
     def state_bytes(self) -> int:
         """The size of a state."""
-        return int(self.machine.states[ROOT].nbytes)
+        return int(self.states[ROOT].nbytes)
 
     def engine(self) -> Any:
         """What a planner in machine code knows of this ledger; a handle."""
@@ -185,61 +185,56 @@ class CompiledSimulator(Ledger):
     def _loops(self) -> Loops:
         known = self.model.loops
         if self.access not in known:
-            known[self.access] = Loops(self.machine, self.model.cacheable)
+            known[self.access] = Loops(self.machine)
         return known[self.access]  # type: ignore[no-any-return]
 
-    def is_ready(self, driver: Driver, args: tuple[Any, ...]) -> bool:
-        """Whether to run a driver in machine code; if not, it is interpreted: the plan is the same.
+    def _functions(self, given: Given) -> dict[str, Any]:
+        """The model's functions as loops call them, compiled once for the model."""
+        model = self.model
+        if not model.functions:
+            said = {
+                "kernel": model.kernel,
+                "legal_kernel": model.legal,
+                "value_kernel": model.value,
+                "policy_kernel": model.policy,
+            }
+            said = {name: function for name, function in said.items() if function is not None}
+            try:
+                model.functions.update(first_class(said, given))
+            except NumbaError as error:
+                self._blame_kernel(given, error)
+                raise
+        known: dict[str, Any] = model.functions
+        return known
 
-        Large plans are worth waiting for the compiler, unless there is a deadline.
-        """
-        if waits() or not (self.in_haste or self.machine.ledger[0].budget <= SMALL):
-            return still_works()
-        return self._loops().is_loaded(driver, self.machine, args)
+    def is_ready(self, driver: Driver) -> bool:
+        """Whether a driver has been compiled for this model in this process."""
+        return driver in self._loops().drivers
 
     def drive(self, driver: Driver, args: tuple[Any, ...]) -> Any:
-        """Run a planner's main function: in machine code, or interpreted."""
-        if self.is_ready(driver, args):
-            return self.run(driver, args)
-        return driver.interpreted(self, args)
+        """Run a planner's main function in machine code; the model's failures become our errors."""
+        return self._guarded(self.prepare(driver, args), self.engine(), *args)
 
     def prepare(self, driver: Driver, args: tuple[Any, ...]) -> Callable[..., Any]:
         """The machine code of a driver; it is compiled, and so are the loops it asks for."""
         loops = self._loops()
         if driver not in loops.drivers:
             point = entry_point(driver.compiled, (self.engine(), *args))
-            try:
-                loops.compile(driver, self.machine)
-            except NumbaError as error:
-                self._blame_kernel(error)
-                raise
+            loops.compile(driver, self.machine)
             loops.drivers[driver] = point
         return loops.drivers[driver]
 
     def evaluate(self, tree: Tree, nodes: Nodes, repeats: Nodes) -> None:
-        """Evaluate nodes without machine code."""
-        if self.due is never:
-            self._interpret(evaluate_all, tree, nodes, repeats)
-            return
-        # With a clock in parts, and no more when it has run out.
-        ends = np.cumsum(repeats)
-        done, total = 0, int(repeats.sum())
-        while done < total and not self.due():
-            stop = min(total, done + self.pace.within(GLANCE))
-            part = np.clip(np.minimum(ends, stop) - np.maximum(ends - repeats, done), 0, None)
-            asked = np.flatnonzero(part)
-            before, start = self.calls, time.perf_counter()
-            self._interpret(evaluate_all, tree, nodes[asked], part[asked])
-            self.pace.note(self.calls - before, time.perf_counter() - start)
-            done = stop
+        """Evaluate nodes, for planners that are plain Python."""
+        request(self, tree, nodes, repeats)
+
+    def play(self, tree: Tree, path: Nodes, rewards: Any, start: int, roll_out: bool) -> int:
+        """Walk along a path, for planners that are plain Python."""
+        return int(play_from_python(self, tree, path, rewards, start, roll_out))
 
     def settle(self, homes: Homes, nodes: Nodes) -> None:
         """Find homes by the bits of the states; by RESET there are none, and nothing is shared."""
-        if self.access is Access.RESET:
-            homes.home[nodes] = nodes
-            return
-        bits = bits_of(self)
-        _settle_rows[bits.itemsize](homes, bits, nodes)
+        settle_from_python(self, homes, nodes)
 
     def tell_apart(self, state: Any) -> None:
         """By the bits of the states, always."""
@@ -259,24 +254,6 @@ class CompiledSimulator(Ledger):
         known = found[(self.tree.pulls[found] > 0) | (found == ROOT)]
         return int(homes.home[known[0]]) if len(known) else -1
 
-    def play(self, tree: Tree, path: Nodes, rewards: Any, start: int, roll_out: bool) -> Any:
-        """Walk along a path without machine code."""
-        return self._interpret(play_path, tree, path, rewards, start, roll_out)
-
-    def _interpret(self, loop: Callable[..., Any], *args: Any) -> Any:
-        machine = self.machine
-        plain = machine._replace(
-            kernel=_plain(machine.kernel),
-            legal_kernel=_plain(machine.legal_kernel),
-            value_kernel=_plain(machine.value_kernel),
-            policy_kernel=_plain(machine.policy_kernel),
-        )
-        return self._guarded(interpreted(loop), plain, *args)
-
-    def run(self, driver: Driver, args: tuple[Any, ...]) -> Any:
-        """Run a planner's driver in machine code; the model's failures become our errors."""
-        return self._guarded(self.prepare(driver, args), self.engine(), *args)
-
     def _guarded(self, function: Callable[..., Any], *args: Any) -> Any:
         try:
             with np.errstate(all="ignore"):
@@ -289,11 +266,11 @@ class CompiledSimulator(Ledger):
             raise self._failure()
         return result
 
-    def _blame_kernel(self, error: Exception) -> None:
+    def _blame_kernel(self, given: Given, error: Exception) -> None:
         """The planner did not compile: say so in one line if the kernel is why."""
-        machine, kernel = self.machine, self.model.kernel
-        row = typeof(machine.states[ROOT])
-        types = (row, int64, typeof(machine.params), typeof(machine.rng), row)
+        kernel = self.model.kernel
+        row = typeof(given.states[ROOT])
+        types = (row, int64, typeof(given.params), typeof(given.rng), row)
         signature = f"(state: {row}, action, params: {types[2]}, rng, next_state)"
         try:
             kernel.compile(types)
@@ -313,9 +290,9 @@ class CompiledSimulator(Ledger):
         node = int(machine.ledger[0].node)
         if self.access is Access.RESET:
             t = int(machine.ledger[0].step)
-            state = machine.states[ROOT if t == 0 else 1 + (t & 1)]
+            state = self.states[ROOT if t == 0 else 1 + (t & 1)]
         else:
-            state = machine.states[tree.parent[node]]
+            state = self.states[tree.parent[node]]
         return state.copy(), int(tree.action[node])
 
     def _failure(self) -> PlatypoosError:
@@ -328,7 +305,7 @@ class CompiledSimulator(Ledger):
         if ledger[0].status == BAD_REWARD:
             error: ModelError = bad_reward(float(self.machine.last_reward[0]), *self._place())
         elif ledger[0].status == RANDOM_STATE:
-            states, node = self.machine.states, int(ledger[0].node)
+            states, node = self.states, int(ledger[0].node)
             error = unlike_before(*self._place(), states[node].copy(), states[-1].copy())
         elif ledger[0].status == NO_LEGAL:
             error = no_legal_action(self._reached())
@@ -348,7 +325,7 @@ class CompiledSimulator(Ledger):
         row = int(machine.ledger[0].node)
         if self.access is Access.RESET:
             row = int(machine.ledger[0].step)
-        return machine.states[row].copy()
+        return self.states[row].copy()
 
     def _kept(self, error: ModelError) -> ModelError:
         error.calls = self.calls
@@ -356,19 +333,27 @@ class CompiledSimulator(Ledger):
         return error
 
 
-_settle_rows = {size: fast(settle_rows, 5.0) for size in (1, 2, 4, 8, 16)}
-"""By the bytes of a word of the states; interpreted for five seconds before it is compiled."""
-
-
-def _plain(kernel: Any) -> Any:
-    return None if kernel is None else interpreted(kernel)
-
-
-SMALL = 5_000
-"""Calls of a plan that is made without machine code before it would be compiled."""
-
-
 @Driver
 def ask(sim: Any, nodes: Nodes) -> bool:
     """Ask for legal actions from outside of compiled code."""
     return ask_legal(sim, nodes)
+
+
+@Driver
+def request(sim: Any, tree: Tree, nodes: Nodes, repeats: Nodes) -> bool:
+    """Evaluate nodes from outside of compiled code."""
+    return evaluate(sim, tree, nodes, repeats)
+
+
+@Driver
+def play_from_python(
+    sim: Any, tree: Tree, path: Nodes, rewards: Any, start: int, roll_out: bool
+) -> int:
+    """Walk from outside of compiled code."""
+    return play(sim, tree, path, rewards, start, roll_out)
+
+
+@Driver
+def settle_from_python(sim: Any, homes: Homes, nodes: Nodes) -> None:
+    """Find homes from outside of compiled code."""
+    settle(sim, homes, nodes)

@@ -7,11 +7,10 @@ from typing import Any, TypeVar
 
 import numba
 import numpy as np
-from numba.core import types as nbtypes
 from numba.extending import typeof_impl
 
-from platypoos.compile.cache import jit
-from platypoos.compile.unsafe import HANDLE_BYTES, HandleType, write
+from platypoos.compiled.code.cache import jit
+from platypoos.compiled.code.unsafe import HANDLE_BYTES, HandleType, write
 
 Record = TypeVar("Record")
 
@@ -68,9 +67,3 @@ def _type_of_handle(value: Handle, _context: Any) -> HandleType:
 def store(record: Any, address: int) -> None:
     """Write a tuple to where a handle of it will be read."""
     write(record, address)
-
-
-def code_for(dispatcher: Any, signature: tuple[Any, ...]) -> list[tuple[Any, tuple[Any, ...]]]:
-    """All that must be compiled to call a function: itself, and what writes its handles."""
-    records = [kind.record for kind in signature if isinstance(kind, HandleType)]
-    return [(dispatcher, signature), *((store, (record, nbtypes.int64)) for record in records)]

@@ -10,11 +10,19 @@ from typing import Any
 
 from numba import types
 
-from platypoos.compile import handle_of, opened, overload
-from platypoos.compile.engine import is_engine, request
-from platypoos.ledger.machine import ask_all, play_path, query, walk
-from platypoos.ledger.machine_advice import says, starts_over
-from platypoos.ledger.meeting import Homes, make_homes, settle, settle_rows, words_of
+from platypoos.compiled.code import handle_of, opened, overload
+from platypoos.compiled.code.engine import (
+    ASK_LEGAL,
+    EVALUATE,
+    PLAY,
+    PLAY_WHOLE,
+    SETTLE,
+    is_engine,
+    request,
+)
+from platypoos.compiled.ledger.machine import ask_all, play_path, query, walk
+from platypoos.compiled.ledger.machine_advice import says, starts_over
+from platypoos.ledger.meeting import Homes, make_homes, settle, settle_rows
 from platypoos.ledger.protocol import Floats, Nodes
 from platypoos.ledger.requests import (
     ask_legal,
@@ -48,29 +56,29 @@ def _evaluate_all(sim: Any, tree: Any, nodes: Any, repeats: Any) -> Any:  # noqa
     return implementation
 
 
-@request(evaluate, types.boolean, lambda: (TREE, NODES, NODES))
+@request(evaluate, EVALUATE, types.boolean, lambda: (TREE, NODES, NODES))
 def _evaluate(machine: Any, tree: Tree, nodes: Nodes, repeats: Nodes) -> bool:
     return evaluate_all(opened(machine), opened(tree), nodes, repeats)
 
 
-@request(play, types.int64, lambda: (TREE, NODES, FLOATS, types.int64, types.boolean))
+@request(play, PLAY, types.int64, lambda: (TREE, NODES, FLOATS, types.int64, types.boolean))
 def _play(
     machine: Any, tree: Tree, path: Nodes, rewards: Floats, start: int, roll_out: bool
 ) -> int:
     return play_path(opened(machine), opened(tree), path, rewards, start, roll_out)
 
 
-@request(play_whole, types.int64, lambda: (TREE, NODES, FLOATS), needs="path")
+@request(play_whole, PLAY_WHOLE, types.int64, lambda: (TREE, NODES, FLOATS), needs="path")
 def _play_whole(machine: Any, tree: Tree, path: Nodes, rewards: Floats) -> int:
     return play_path(opened(machine), opened(tree), path, rewards, 0, False)
 
 
-@request(ask_legal, types.boolean, lambda: (NODES,), needs="legal_kernel")
+@request(ask_legal, ASK_LEGAL, types.boolean, lambda: (NODES,), needs="legal_kernel")
 def _ask_legal(machine: Any, nodes: Nodes) -> bool:
     return ask_all(opened(machine), nodes)
 
 
-@request(settle, types.boolean, lambda: (HOMES, NODES))
+@request(settle, SETTLE, types.boolean, lambda: (HOMES, NODES))
 def _settle(machine: Any, homes: Homes, nodes: Nodes) -> bool:
     settle_all(opened(machine), opened(homes), nodes)
     return True
@@ -89,25 +97,23 @@ def _settle_all(sim: Any, homes: Any, nodes: Any) -> Any:  # noqa: ARG001
                 homes.home[nodes[i]] = nodes[i]
 
         return apart
-    word = words_of(sim.types[sim.fields.index("states")].dtype)
 
     def by_bits(sim: Any, homes: Any, nodes: Any) -> Any:
-        settle_rows(homes, sim.states.view(word), nodes)
+        settle_rows(homes, sim.states, nodes)
 
     return by_bits
 
 
-_evaluate_loop, _call_evaluate, _EVALUATE = _evaluate.loop, _evaluate.call, _evaluate.number
-_legal_loop, _call_legal, _LEGAL = _ask_legal.loop, _ask_legal.call, _ask_legal.number
-_settle_loop, _call_settle, _SETTLE = _settle.loop, _settle.call, _settle.number
-_call_play, _PLAY = _play.call, _play.number
-_call_whole, _WHOLE = _play_whole.call, _play_whole.number
+_evaluate_loop, _call_evaluate = _evaluate.loop, _evaluate.call
+_legal_loop, _call_legal = _ask_legal.loop, _ask_legal.call
+_settle_loop, _call_settle = _settle.loop, _settle.call
+_call_play, _call_whole = _play.call, _play_whole.call
 
 
 @overload(evaluate)
 def _evaluate_compiled(sim: Any, tree: Any, nodes: Any, repeats: Any) -> Any:  # noqa: ARG001
     def by_address(sim: Any, tree: Any, nodes: Any, repeats: Any) -> Any:
-        return _call_evaluate(sim.requests[_EVALUATE], sim.machine, tree, nodes, repeats)
+        return _call_evaluate(sim.requests[EVALUATE], sim.machine, tree, nodes, repeats)
 
     def itself(sim: Any, tree: Any, nodes: Any, repeats: Any) -> Any:
         return _evaluate_loop(sim, tree, nodes, repeats)
@@ -132,7 +138,7 @@ def _play_compiled(
         start: Any = 0,
         roll_out: Any = True,  # noqa: FBT002
     ) -> Any:
-        at = sim.requests[_PLAY]
+        at = sim.requests[PLAY]
         return _call_play(at, sim.machine, tree, path, rewards, start, roll_out)
 
     return by_address
@@ -141,7 +147,7 @@ def _play_compiled(
 @overload(play_whole)
 def _play_whole_compiled(sim: Any, tree: Any, path: Any, rewards: Any) -> Any:  # noqa: ARG001
     def by_address(sim: Any, tree: Any, path: Any, rewards: Any) -> Any:
-        return _call_whole(sim.requests[_WHOLE], sim.machine, tree, path, rewards)
+        return _call_whole(sim.requests[PLAY_WHOLE], sim.machine, tree, path, rewards)
 
     return by_address
 
@@ -151,7 +157,7 @@ def _ask_legal_compiled(sim: Any, nodes: Any) -> Any:  # noqa: ARG001
     def by_address(sim: Any, nodes: Any) -> Any:
         if len(sim.legal) == 0:
             return True
-        return _call_legal(sim.requests[_LEGAL], sim.machine, nodes)
+        return _call_legal(sim.requests[ASK_LEGAL], sim.machine, nodes)
 
     def itself(sim: Any, nodes: Any) -> Any:
         return _legal_loop(sim, nodes)
@@ -167,7 +173,7 @@ def _ask_legal_compiled(sim: Any, nodes: Any) -> Any:  # noqa: ARG001
 @overload(settle)
 def _settle_compiled(sim: Any, homes: Any, nodes: Any) -> Any:  # noqa: ARG001
     def by_address(sim: Any, homes: Any, nodes: Any) -> Any:
-        _call_settle(sim.requests[_SETTLE], sim.machine, homes, nodes)
+        _call_settle(sim.requests[SETTLE], sim.machine, homes, nodes)
 
     def itself(sim: Any, homes: Any, nodes: Any) -> Any:
         _settle_loop(sim, homes, nodes)
