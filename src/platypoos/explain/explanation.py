@@ -15,6 +15,7 @@ from platypoos.explain.sequences import CONFIDENT, Line, lines_of, spread_of
 from platypoos.explain.summary import Summary
 from platypoos.explain.verdict import Lead, how_sure, is_open, shown, verdict_of, why_not
 from platypoos.markup import escape, html_table, plain, rounded, show_state, signed
+from platypoos.simulator.pools import Busy
 from platypoos.spaces import Tried
 
 if TYPE_CHECKING:
@@ -118,6 +119,8 @@ class Explanation:
     cases: tuple[Case, ...] = ()
     """Under random dynamics: what may happen next, the likeliest first. Then ``best`` and ``rival``
     are only the likeliest lines."""
+    workers: Busy | None = None
+    """With an executor: how well its workers were used."""
     version: int = field(default=VERSION)
 
     def as_dict(self) -> dict[str, Any]:
@@ -127,6 +130,7 @@ class Explanation:
         data = {name: getattr(self, name) for name in (*flat, "parts_at", "meets_at", *more)}
         data["action_names"] = self.action_names
         data["coordinates"] = self.coordinates
+        data["workers"] = None if self.workers is None else self.workers._asdict()
         data["lead"] = None if self.lead is None else self.lead._asdict()
         data["choices"] = [vars(choice) for choice in self.choices]
         data["best"] = self.best.as_dict()
@@ -222,6 +226,7 @@ def explanation_of(plan: Plan, command: str | None = None) -> Explanation:
         flips=flips_of(plan, best, rival),
         searched=searched,
         calls=plan.calls,
+        workers=plan.workers,
         budget=plan.budget,
         depth=plan.depth,
         discount=plan.discount,
