@@ -2,7 +2,10 @@
 
 ``python benchmarks/continuous.py --out rows.jsonl`` makes one row for each episode. Stopped and
 started again, it goes on where it was. Scores are without noise: the actions are taken again in
-the noiseless problem. They are normalised by each problem's range.
+the noiseless problem. They are normalised by each problem's range. ``--page`` writes the tables of
+``docs/results/continuous.md`` from the rows that are there:
+
+  python benchmarks/continuous.py --out docs/results/continuous.jsonl --page
 """
 
 from __future__ import annotations
@@ -93,7 +96,10 @@ def parse() -> argparse.Namespace:
         "--against", type=Path, nargs="+", default=[],
         help="files of rows to compare with: other planners, or versions with another label",
     )  # fmt: skip
+    parser.add_argument("--page", action="store_true", help="write the page beside --out")
     args = parser.parse_args()
+    if args.page and args.out is None:
+        parser.error("--page needs --out: the page is written beside it")
     if args.half is not None:
         wanted = args.half == "choosing"
         args.problem = [name for name in args.problem if PROBLEMS[name].for_choosing == wanted]
@@ -191,10 +197,120 @@ def mean_over(rows: Sequence[Row], problems: Sequence[str]) -> str:
     return f"{mean:.3f} ± {math.sqrt(sum(errors)) / len(errors):.3f}"
 
 
+INTRODUCTION = """\
+# Continuous actions
+
+`python benchmarks/continuous.py --out docs/results/continuous.jsonl --page` makes this page: twelve cheap problems whose actions are boxes of one to six numbers.
+All planners have the same calls for each decision, and keep what they know from step to step. Scores are normalised: 0 is about what random actions get, 1 about the
+best that is known. "CEM" has iCEM's published settings, "CEM wide" σ = 1 and β = 3, which were chosen on such problems; "MPPI" has coloured noise, "MPPI white"
+white noise. Settings of the default planner were chosen on {choosing}; the others were only looked at.
+
+"""  # noqa: E501
+LEFT = 0.4
+"""Whoever is still inside of the bug trap at the end has a lower score than this."""
+
+
+def write(rows: Sequence[Row], page: Path) -> None:
+    """The page: means over problems, each problem, certain losses, the bug trap."""
+    who = [name for name in PLANNERS if select(rows, planner=name)]
+    budgets = sorted({row["budget"] for row in rows})
+    chosen = [name for name, problem in PROBLEMS.items() if problem.for_choosing]
+    names = {"": list(PROBLEMS), "judging half": [name for name in PROBLEMS if name not in chosen]}
+    parts = [INTRODUCTION.format(choosing=", ".join(chosen))]
+    for half, problems in names.items():
+        lines = [
+            (name, *(mean_over(select(rows, planner=name, budget=n), problems) for n in budgets))
+            for name in who
+        ]
+        title = f"mean over the {len(problems)} problems" + (f" of the {half}" if half else "")
+        parts.append(table((title, *(f"{n:,} calls" for n in budgets)), lines) + "\n\n")
+    pairs, worse = losses(rows, who, budgets)
+    parts.append(
+        f"Platypus is significantly worse than another planner (two standard errors, paired seeds, "
+        f"and by more than {MATTERS}) in {len(worse)} of {pairs} pairs{': ' if worse else ''}"
+        f"{'; '.join(worse)}.\n"
+    )
+    for budget in budgets:
+        lines = []
+        for problem in PROBLEMS:
+            here = select(rows, problem=problem, budget=budget)
+            scores = ([row["score"] for row in select(here, planner=name)] for name in who)
+            lines.append((problem, *(cell(found) for found in scores)))
+        count = len(select(rows, planner=who[0], problem=next(iter(PROBLEMS)), budget=budget))
+        parts.append(
+            f"\n## {budget:,} calls a decision\n\nMeans and standard errors; {count} seeds."
+        )
+        parts.append("\n\n" + table(("problem", *who), lines) + "\n")
+    out = [f"{name} {left(rows, name, max(budgets))}" for name in who]
+    parts.append(
+        f"\n## The bug trap\n\nA point mass inside of a U-shaped wall, the goal behind it. "
+        f"Episodes with {max(budgets):,} calls a decision in which it gets out: {', '.join(out)}.\n"
+    )
+    page.write_text("".join(parts), encoding="utf-8")
+
+
+def write_noise(rows: Sequence[Row], clean: Sequence[Row], page: Path) -> None:
+    """Add to the page what planners lose where rewards have noise."""
+    problems = [name for name in PROBLEMS if select(rows, problem=name)]
+    lines = []
+    for planner in [name for name in PLANNERS if select(rows, planner=name)]:
+        for budget in sorted({row["budget"] for row in rows}):
+            noisy = select(rows, planner=planner, budget=budget)
+            seeds = {row["seed"] for row in noisy}
+            same = [r for r in select(clean, planner=planner, budget=budget) if r["seed"] in seeds]
+            lines.append(
+                (planner, f"{budget:,}", mean_over(noisy, problems), mean_over(same, problems))
+            )
+    noise = sorted({row["noise"] for row in rows})
+    text = (
+        f"\n## Noise\n\nNormal noise on the rewards, with {', '.join(map(str, noise))} times the "
+        f"spread of the rewards of a good episode. Mean over {len(problems)} problems, "
+        f"{len({row['seed'] for row in rows})} seeds; scores are still without noise.\n\n"
+    )
+    heads = ("planner", "calls", "with noise", "the same seeds without")
+    with page.open("a", encoding="utf-8") as file:
+        file.write(text + table(heads, lines) + "\n")
+
+
+def left(rows: Sequence[Row], planner: str, budget: int) -> str:
+    """In how many episodes a planner has left the bug trap."""
+    found = select(rows, problem="bug trap", planner=planner, budget=budget)
+    return f"{sum(row['score'] > LEFT for row in found)} of {len(found)}"
+
+
+def losses(
+    rows: Sequence[Row], who: Sequence[str], budgets: Sequence[int]
+) -> tuple[int, list[str]]:
+    """How many pairs were compared, and where the default planner is certainly worse."""
+    pairs, worse = 0, []
+    for budget in budgets:
+        for problem in PROBLEMS:
+            here = select(rows, problem=problem, budget=budget)
+            for name in who[1:]:
+                gaps = paired(select(here, planner=who[0]), select(here, planner=name))
+                pairs += 1
+                if verdict(gaps) == "below" and float(np.mean(gaps)) < -MATTERS:
+                    worse.append(f"{problem} at {budget:,} calls ({name}: {cell(gaps)})")
+    return pairs, worse
+
+
+def table(heads: Sequence[str], lines: Sequence[Sequence[str]]) -> str:
+    """A Markdown table."""
+    rows = [heads, ["---"] * len(heads), *lines]
+    return "\n".join(f"| {' | '.join(row)} |" for row in rows)
+
+
 def main() -> None:
     """Play, and print the tables."""
     args = parse()
     rows = rows_of(args)
+    if args.page:
+        found = [row for row in read(args.out) if row["label"] == args.label]
+        clean = select(found, noise=0.0)
+        write(clean, args.out.with_suffix(".md"))
+        noisy = [row for row in found if row["noise"]]
+        if noisy:
+            write_noise(noisy, clean, args.out.with_suffix(".md"))
     others = [row for path in args.against for row in read(path)]
     known = {(name_of(row), *(row[name] for name in FIELDS)) for row in rows}
     others = [r for r in others if (name_of(r), *(r[name] for name in FIELDS)) not in known]

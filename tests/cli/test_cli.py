@@ -11,7 +11,8 @@ from dataclasses import MISSING
 import pytest
 
 import platypoos as pp
-from platypoos.cli.main import PROBLEMS, main, parameters
+from platypoos.cli.main import PROBLEMS, main
+from platypoos.cli.options import parameters
 
 
 def test_plan_prints_the_decision_and_why(capsys):
@@ -80,6 +81,12 @@ def test_every_planner_on_every_problem(problem, planner, access, capsys):
 
 def test_the_planners_are_listed(capsys):
     assert main(["planners"]) == 0
+    rows = {line.split()[0]: line for line in capsys.readouterr().out.splitlines() if line}
+    for name in pp.planners.available():
+        assert name in rows
+    assert rows["mppi"].split()[1:] == ["box", "anytime", "value", "yes", "many"]
+    assert rows["uct"].split()[1:] == ["list", "yes", "value", "rule", "one", "in", "the", "limit"]
+    assert main(["planners", *pp.planners.available()]) == 0
     out = capsys.readouterr().out
     for name, kind in pp.planners.available().items():
         assert f"{name}: " in out
@@ -94,6 +101,8 @@ def test_the_planners_are_listed(capsys):
     olop = next(row for row in rows if row["planner"] == "olop")
     assert olop["parameters"] == {"reward_max": "required", "reward_min": 0.0, "noise": None}
     assert olop["access"] == ["restore", "reset"]
+    assert main(["planners", "utc"]) == 2
+    assert "did you mean 'uct'" in capsys.readouterr().err
 
 
 def test_what_platypus_tells(capsys):
@@ -118,8 +127,8 @@ def test_a_deadline_instead_of_a_budget(capsys):
     assert json.loads(capsys.readouterr().out)["calls"] == 50
     assert main(["plan", "--planner", "platypoos", "--deadline", "0.05"]) == 0
     assert re.search(r"calls used: \d+\n", capsys.readouterr().out)
-    assert main(["plan", "--planner", "one-step", "--deadline", "0.05"]) == 2
-    assert "OneStep plans for a budget" in capsys.readouterr().err
+    assert main(["plan", "--planner", "one-step", "--deadline", "0.05"]) == 0
+    assert re.search(r"calls used: \d+\n", capsys.readouterr().out)
     assert main(["plan", "--deadline", "0"]) == 2
     assert "deadline must be" in capsys.readouterr().err
 
@@ -197,6 +206,8 @@ def test_demo(tmp_path, capsys):
     out = capsys.readouterr().out
     assert "decision: stay" in out
     assert "CartPole-v1" in out
+    assert "upright after" in out
+    assert (tmp_path / "new" / "pendulum.gif").read_bytes().startswith(b"GIF8")
     picture = tmp_path / "new" / "demo.png"
     assert picture.read_bytes().startswith(b"\x89PNG")
     assert str(picture) in out

@@ -293,3 +293,48 @@ def test_check(capsys):
 def test_bad_commands(command, message, capsys):
     assert main(command) == 2
     assert message in capsys.readouterr().err
+
+
+OWN = """
+import gymnasium
+import numpy as np
+
+
+class Walk(gymnasium.Env):
+    metadata = {"render_modes": ["rgb_array"], "render_fps": 20}
+
+    def __init__(self, goal=3, render_mode=None):
+        self.observation_space = gymnasium.spaces.Box(-10.0, 10.0, (1,))
+        self.action_space = gymnasium.spaces.Discrete(2)
+        self.goal, self.render_mode, self.x = goal, render_mode, 0.0
+
+    def reset(self, *, seed=None, options=None):
+        super().reset(seed=seed)
+        self.x = 0.0
+        return np.array([self.x], np.float32), {}
+
+    def step(self, action):
+        self.x += 2 * action - 1
+        return np.array([self.x], np.float32), -abs(self.x - self.goal), False, False, {}
+
+    def render(self):
+        picture = np.full((64, 64, 3), 255, np.uint8)
+        picture[:, int(32 + 4 * self.x)] = 0
+        return picture
+"""
+
+
+def test_an_environment_of_ones_own(tmp_path, monkeypatch, capsys):
+    (tmp_path / "own_walk.py").write_text(OWN)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(tmp_path)
+    assert main(["check", "own_walk:Walk"]) == 0
+    assert "Walk: safe" in capsys.readouterr().out
+    saved = ["--save", str(tmp_path / "walk.gif")]
+    few = ["--budget", "60", "--steps", "4", "--quiet"]
+    assert main(["play", "own_walk:Walk", "--option", "goal=4", *few, *saved]) == 0
+    assert "total reward -6" in capsys.readouterr().out  # 3 + 2 + 1 + 0 from the goal
+    with Image.open(tmp_path / "walk.gif") as film:
+        assert film.n_frames == 5
+    assert main(["advise", "own_walk:Walk", "--calls", "200", "--quiet"]) == 0
+    assert "env = Walk()\nmodel = pp.GymnasiumModel(env" in capsys.readouterr().out

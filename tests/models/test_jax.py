@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pickle
+
 import numpy as np
 import pytest
 
@@ -106,6 +108,4 @@ def test_failures_say_where():
     with pytest.raises(pp.InvalidArgument, match="pytree of numbers"):
         pp.JaxModel(bad, 2, "here")
     with pytest.raises(TypeError, match="not sent to other processes"):
-        import pickle
-
         pickle.dumps(model)

@@ -551,12 +551,6 @@ def test_deadlines_and_stops(kind):
     np.testing.assert_allclose(both.action, whole.action)  # so few are one batch
 
 
-@pytest.mark.parametrize("kind", [pp.CEM, pp.RandomShooting])
-def test_those_that_plan_for_a_budget_say_so(kind):
-    with pytest.raises(pp.InvalidArgument, match="plans for a budget"):
-        kind(0.9).plan(model_of(), budget=None, deadline=0.1)
-
-
 @pytest.mark.parametrize("kind", [pp.MPPI, pp.PredictiveSampling])
 def test_a_model_that_is_slower_than_the_deadline(kind):
     import time

@@ -12,8 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import platypoos as pp
-from platypoos.simulator import workers
-from platypoos.simulator import IfLegal, Request, Simulator, fitting
+from platypoos.simulator import IfLegal, Request, Simulator, fitting, workers
 from platypoos.simulator.requests import most_calls
 
 CALLS = Counter()
@@ -390,11 +389,15 @@ def test_large_models_are_sent_to_those_who_do_not_have_them():
             self.sizes = (*self.sizes, 0 if args[1] is None else len(args[1]))
             return super().submit(function, *args)
 
-    def step(state, action, rng, table=np.arange(10_000)):
+    table = np.arange(10_000)
+
+    def step(state, action, rng):
         return state + int(table[action]), 1.0, False
 
     pool = Counting()
-    sim = Simulator(pp.FunctionModel(step, 2, 0), np.random.default_rng(0), budget=90, executor=pool)
+    sim = Simulator(
+        pp.FunctionModel(step, 2, 0), np.random.default_rng(0), budget=90, executor=pool
+    )
     for _ in range(3):
         assert len(sim.run([Request(n, [1, 1], 2) for n in range(4)])) == 4
     assert min(pool.sizes[:4]) > 10_000

@@ -9,7 +9,7 @@ from typing import Any
 
 from platypoos.advising.advise import CALLS, SECONDS, advise
 from platypoos.advising.recommendation import Recommendation
-from platypoos.cli.options import as_settings, make_environment, whole
+from platypoos.cli.options import as_settings, make_environment, own_environment, whole
 from platypoos.cli.play import add_actions, add_environment
 from platypoos.experiments.own import is_own
 
@@ -71,7 +71,8 @@ def _from_module(found: Recommendation, args: argparse.Namespace) -> Recommendat
     settings = as_settings(args.option, "--option")
     made = ", ".join(f"{name}={value!r}" for name, value in settings.items())
     first, *rest = found.code
-    lines = (first, f"from {module} import {function}", "", f"model = {function}({made})")
+    name = "model" if own_environment(args.env) is None else "env"
+    lines = (first, f"from {module} import {function}", "", f"{name} = {function}({made})")
     words = ["platypoos explain", args.env, *(f"--option {given}" for given in args.option)]
     words += [f"--budget {found.budget} --discount {found.discount:g}"]
     command = "" if found.repeat > 1 else " ".join(words)

@@ -1,8 +1,9 @@
-"""The main job on embedded defaults: the paper's problem, and a real Gymnasium environment."""
+"""The main job on embedded defaults: the paper's problem, and two Gymnasium environments."""
 
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -17,11 +18,12 @@ from platypoos.planners import PlaTyPOOS
 from platypoos.problems import SwitchChain, simple_regret
 from platypoos.version import install
 
-CARTPOLE_STEPS, CARTPOLE_REPEAT, CARTPOLE_BUDGET, CARTPOLE_DISCOUNT = 500, 4, 3_000, 0.9
+CARTPOLE_STEPS, CARTPOLE_REPEAT, CARTPOLE_BUDGET, CARTPOLE_DISCOUNT = 500, 4, 1_000, 0.9
+PENDULUM_STEPS, PENDULUM_BUDGET = 100, 300
 
 
 def run(out: Path) -> None:
-    """Plan on both problems, print the decisions and why, save a picture and a film to ``out``."""
+    """Plan on all problems, print the decisions and why, save a picture and films to ``out``."""
     try:
         import matplotlib as mpl
     except ImportError as error:
@@ -57,10 +59,6 @@ def run(out: Path) -> None:
     )
     decisions = CARTPOLE_STEPS // CARTPOLE_REPEAT
 
-    def progress(step: int, _: Plan, __: float) -> None:
-        if sys.stderr.isatty():
-            print(f"\rdecision {step + 1} of {decisions}", end="", file=sys.stderr)
-
     film = out / "cartpole.gif"
     episode = control(
         model,
@@ -69,20 +67,51 @@ def run(out: Path) -> None:
         discount=CARTPOLE_DISCOUNT,
         seed=0,
         render=film,
-        on_step=progress,
+        on_step=_progress(decisions),
     )
-    if sys.stderr.isatty():
-        print("\r", end="", file=sys.stderr)
     kept = int(sum(episode.rewards)) - episode.terminated
     print(f"the pole was up for {kept} of {CARTPOLE_STEPS} steps ({episode.calls} calls)")
     at_random = _random_steps(GymnasiumModel("CartPole-v1", seed=0))
     print(f"with random actions it falls after {at_random}\n")
 
+    swung = _swing_up(out / "pendulum.gif")
     picture = out / "demo.png"
     _draw(found, episode, at_random, picture)
     played = episode.explain(out / "cartpole.html")
-    print(f"picture: {picture}\nfilm: {film}")
+    print(f"picture: {picture}\nfilms: {film} and {swung}")
     print(f"why, as pages to open in a browser: {why} and {played}")
+
+
+def _swing_up(film: Path) -> Path:
+    """Plan with a torque that can be any number in a range."""
+    print(
+        f"Pendulum-v1: any torque from -2 to 2, too weak to lift it. {PENDULUM_BUDGET} calls each."
+    )
+    model = GymnasiumModel("Pendulum-v1", seed=0)
+    print(plan(model, budget=PENDULUM_BUDGET, seed=0), end="\n\n")
+    episode = control(
+        model,
+        budget=PENDULUM_BUDGET,
+        steps=PENDULUM_STEPS,
+        seed=0,
+        render=film,
+        on_step=_progress(PENDULUM_STEPS),
+    )
+    upright = next((t for t, reward in enumerate(episode.rewards) if reward > -0.1), None)
+    when = "never" if upright is None else f"after {upright} steps"
+    print(f"upright {when}; rewards of {sum(episode.rewards):.0f} in all, 0 at best\n")
+    return film
+
+
+def _progress(decisions: int) -> Callable[[int, Plan, float], None]:
+    """Count the decisions, where somebody looks."""
+
+    def show(step: int, _: Plan, __: float) -> None:
+        if sys.stderr.isatty():
+            end = "\n" if step + 1 == decisions else ""
+            print(f"\rdecision {step + 1} of {decisions}", end=end, file=sys.stderr)
+
+    return show
 
 
 def _random_steps(model: GymnasiumModel) -> int:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import dataclasses
 import json
 import math
 import os
@@ -16,7 +15,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from platypoos.api import Agent, plan
-from platypoos.checks import required_fields
 from platypoos.cli.advise import add_advise_command
 from platypoos.cli.experiments import add_commands
 from platypoos.cli.explain import add_explain_command
@@ -25,8 +23,8 @@ from platypoos.cli.options import (
     add_planner_options,
     make_planner,
     not_own,
-    parameters,
 )
+from platypoos.cli.planners import add_planners_command
 from platypoos.cli.play import add_simulator_commands
 from platypoos.cli.theory import add_theory_command
 from platypoos.compile.workshop import wait_for_compilers
@@ -34,7 +32,6 @@ from platypoos.errors import InvalidArgument, PlatypoosError
 from platypoos.experiments.spec import PROBLEMS, Choice, make
 from platypoos.explain.verdict import how_sure, lead_of
 from platypoos.plan import Plan
-from platypoos.planners import available
 from platypoos.problems import Problem, SwitchChain
 from platypoos.problems.base import optimal_values
 from platypoos.version import __version__
@@ -128,13 +125,7 @@ def _parser() -> argparse.ArgumentParser:
     one.add_argument("--json", action="store_true", help="print JSON instead of a table")
     one.set_defaults(run=_plan)
 
-    every = commands.add_parser(
-        "planners",
-        help="list the planners and what each needs to know",
-        description="List the planners: what each needs to know, its parameters and reference.",
-    )
-    every.add_argument("--json", action="store_true", help="print JSON instead of a table")
-    every.set_defaults(run=_planners)
+    add_planners_command(commands)
 
     warm = commands.add_parser(
         "warm-up",
@@ -152,9 +143,9 @@ def _parser() -> argparse.ArgumentParser:
     add_theory_command(commands)
     demo = commands.add_parser(
         "demo",
-        help="plan on the paper's problem and on CartPole; save a picture and a film",
-        description="Plan on the paper's problem and on Gymnasium's CartPole; save a picture "
-        "and a film.",
+        help="plan on the paper's problem, CartPole and Pendulum; save films",
+        description="Plan on the paper's problem and on Gymnasium's CartPole and Pendulum; save "
+        "a picture and films.",
     )
     demo.add_argument("--out", type=Path, default=Path("out"), help="folder (%(default)s)")
     demo.set_defaults(run=_demo)
@@ -165,42 +156,6 @@ def _warm_up(args: argparse.Namespace) -> None:
     model = SwitchChain(noise=1.0).compiled()
     seconds = Agent(model, deadline=0.02, discount=0.95).warm_up(quiet=args.quiet)
     print(f"ready for compiled models after {seconds:.1f} s")
-
-
-def _planners(args: argparse.Namespace) -> None:
-    table: list[dict[str, Any]] = [
-        {
-            "planner": name,
-            "needs": kind.needs,
-            "uses": ["legal", *kind.uses] if kind.lists else list(kind.uses),
-            "horizon": kind.finite,
-            "parameters": {
-                key: "required" if key in required_fields(kind) else field.default
-                for key, field in parameters(kind).items()
-            },
-            "access": [access.value for access in kind.access],
-            "reacts": kind.reacts,
-            "reference": kind.citation,
-            "summary": (kind.__doc__ or "").split("\n", 1)[0],
-        }
-        for name, kind in available().items()
-    ]
-    if args.json:
-        print(json.dumps(table, default=dataclasses.asdict))
-        return
-    for row in table:
-        print(f"{row['planner']}: {row['summary']}")
-        chance = "; reacts to chance" if row["reacts"] else ""
-        print(f"    needs: {row['needs']}; access: {', '.join(row['access'])}{chance}")
-        horizon = "takes a horizon" if row["horizon"] else "takes no horizon"
-        print(f"    uses of a model: {', '.join(row['uses'])}; {horizon}")
-        settings = [
-            key if value == "required" else f"[{key}={value}]"
-            for key, value in row["parameters"].items()
-        ]
-        if settings:
-            print(f"    --set: {' '.join(settings)}")
-        print(f"    reference: {row['reference']}")
 
 
 def _plan(args: argparse.Namespace) -> None:

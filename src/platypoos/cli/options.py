@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import argparse
 import dataclasses
+import inspect
+import sys
 from collections.abc import Sequence
 from typing import Any
 
 from platypoos.checks import parsed, required_fields
 from platypoos.errors import InvalidArgument
 from platypoos.experiments.own import is_own, load_own, made_by
+from platypoos.models.gymnasium.making import gymnasium_package
 from platypoos.models.gymnasium.model import GymnasiumModel
 from platypoos.planners import Planner, available
 
@@ -61,25 +64,40 @@ def make_planner(name: str, discount: float, settings: Sequence[str]) -> Planner
 def make_environment(env: str, args: argparse.Namespace) -> Any:
     """The model of an environment, with the options that say how it is planned in.
 
-    MODULE:FUNCTION is somebody's own model.
+    MODULE:FUNCTION is somebody's own model, and MODULE:CLASS an environment.
     """
-    if is_own(env):
-        return make_own(env, args)
     if env.isidentifier():
         raise InvalidArgument(
             f"{env!r} is no environment: they have ids such as CartPole-v1; your own model is "
             f"written MODULE:FUNCTION, such as {env}:make_model"
         )
+    own = own_environment(env)
+    if own is None and is_own(env):
+        return make_own(env, args)
+    settings = as_settings(args.option, "--option")
+    films = getattr(args, "save", None) is not None
+    if own is not None and films and "render_mode" in inspect.signature(own).parameters:
+        settings.setdefault("render_mode", "rgb_array")
     return GymnasiumModel(
-        env,
+        env if own is None else own,
         seed=args.seed,
         actions=args.actions,
         repeat=args.repeat,
         method=args.method,
         lives=args.lives,
         resolution=args.resolution,
-        **as_settings(args.option, "--option"),
+        **settings,
     )
+
+
+def own_environment(text: str) -> Any:
+    """Somebody's own Gymnasium environment, as its class; None if it is something else."""
+    if not is_own(text):
+        return None
+    found = load_own(text)
+    if "gymnasium" not in sys.modules or not isinstance(found, type):  # its class imports it
+        return None
+    return found if issubclass(found, gymnasium_package().Env) else None
 
 
 def not_own(text: str) -> str:

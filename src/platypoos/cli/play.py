@@ -21,6 +21,7 @@ from platypoos.cli.options import (
     as_settings,
     make_environment,
     make_planner,
+    own_environment,
     whole,
 )
 from platypoos.errors import InvalidArgument
@@ -41,6 +42,7 @@ examples:
   platypoos check Hopper-v5 --method deepcopy         what a plain copy would do
   platypoos check FrozenLake-v1 --option is_slippery=false
   platypoos check my_module:make_model                your own: my_module.py is found here
+  platypoos check my_module:MyEnv                     a Gymnasium environment of your own
   platypoos check MountainCar-v0 --repeat 8 --resolution 0.05,0.005    are cells good enough?
 the exit status is 0 if a planner can trust the simulator, else 1
 """
@@ -101,7 +103,10 @@ def add_environment(command: argparse.ArgumentParser, *, own: bool = False) -> N
     """Which environment, and how it is made a model; or a function of one's own that makes one."""
     name, text = "ENV", "its id, such as CartPole-v1"
     if own:
-        name, text = "ENV|MODULE:FUNCTION", f"{text}, or a function of your own that makes a model"
+        name, text = (
+            "ENV|MODULE:NAME",
+            f"{text}; or your own: a function that makes a model, or an environment's class",
+        )
     command.add_argument("env", metavar=name, help=text)
     add_environment_options(command)
 
@@ -164,12 +169,13 @@ def widths(text: str) -> float | list[float]:
 
 def _check(args: argparse.Namespace) -> int:
     report: Any
-    if is_own(args.env):
+    own = own_environment(args.env)
+    if own is None and is_own(args.env):
         report = check_model(make_environment(args.env, args), seed=args.seed)
         print(json.dumps(report.as_dict()) if args.json else report)
         return 0 if report.ok else 1
     report = check_simulator(
-        args.env,
+        args.env if own is None else own,
         method=args.method,
         trajectories=args.trajectories,
         steps=args.steps,
@@ -235,7 +241,7 @@ def _play(args: argparse.Namespace) -> int:
     for path in (args.save, args.json):
         if path is not None and not path.parent.is_dir():
             raise InvalidArgument(f"there is no folder {str(path.parent)!r} for {path.name}")
-    if is_own(args.env):
+    if is_own(args.env) and own_environment(args.env) is None:
         raise InvalidArgument(
             f"play is for Gymnasium environments; for your own model: platypoos explain {args.env} "
             f"--steps {args.steps}"

@@ -85,6 +85,7 @@ class BAIMCTS(RangePlanner):
     rule: Literal["ugape", "lucb"] = "ugape"
 
     name: ClassVar[str] = "bai-mcts"
+    guarantee: ClassVar[str] = "accuracy"
     citation: ClassVar[str] = (
         "Kaufmann, Koolen. Monte-Carlo tree search by best arm identification. NIPS 2017."
     )

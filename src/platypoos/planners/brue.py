@@ -65,6 +65,7 @@ class BRUE(Planner):
     horizon: int
 
     name: ClassVar[str] = "brue"
+    guarantee: ClassVar[str] = "regret bound"
     citation: ClassVar[str] = (
         "Feldman, Domshlak. Simple regret optimization in online planning for Markov decision "
         "processes. JAIR 51, 2014."

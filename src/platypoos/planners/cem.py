@@ -118,6 +118,7 @@ class CEM(SequencePlanner):
     iterations: int | None = None
 
     name: ClassVar[str] = "cem"
+    boxes: ClassVar[bool] = True
     citation: ClassVar[str] = (
         "Pinneri et al. Sample-efficient cross-entropy method for real-time planning. CoRL 2020."
     )

@@ -57,6 +57,7 @@ class Hindsight(Planner):
     futures: int | None = None
 
     name: ClassVar[str] = "hindsight"
+    workers: ClassVar[str] = "many"
     citation: ClassVar[str] = (
         "Yoon, Fern, Givan, Kambhampati. Probabilistic planning via determinization in hindsight. "
         "AAAI 2008."

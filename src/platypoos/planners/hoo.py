@@ -61,6 +61,7 @@ class HOO(RangePlanner):
     """
 
     name: ClassVar[str] = "hoo"
+    guarantee: ClassVar[str] = "regret bound"
     uses: ClassVar[tuple[str, ...]] = ("policy",)
     citation: ClassVar[str] = "Bubeck, Munos, Stoltz, Szepesvári. X-armed bandits. JMLR 12, 2011."
     needs: ClassVar[str] = "range of returns, by that of rewards (may be wrong)"

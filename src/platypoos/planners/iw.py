@@ -64,6 +64,7 @@ class IW(NoveltyPlanner):
     """
 
     name: ClassVar[str] = "iw"
+    workers: ClassVar[str] = "many"
     citation: ClassVar[str] = (
         "Lipovetzky, Ramirez, Geffner. Classical planning with simulators: results on the Atari "
         "video games. IJCAI 2015."

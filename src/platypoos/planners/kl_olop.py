@@ -61,6 +61,7 @@ class KLOLOP(RangePlanner):
     guaranteed: bool = False
 
     name: ClassVar[str] = "kl-olop"
+    guarantee: ClassVar[str] = "regret bound if guaranteed=True"
     uses: ClassVar[tuple[str, ...]] = ("policy",)
     citation: ClassVar[str] = (
         "Leurent, Maillard. Practical open-loop optimistic planning. ECML-PKDD 2019."

@@ -68,6 +68,7 @@ class OLOP(RangePlanner):
     noise: float | None = None
 
     name: ClassVar[str] = "olop"
+    guarantee: ClassVar[str] = "regret bound"
     uses: ClassVar[tuple[str, ...]] = ("policy",)
     citation: ClassVar[str] = "Bubeck, Munos. Open-loop optimistic planning. COLT 2010."
     needs: ClassVar[str] = "reward range, noise range (may be wrong)"

@@ -36,6 +36,7 @@ class OneStep(Planner):
     """
 
     name: ClassVar[str] = "one-step"
+    workers: ClassVar[str] = "many"
     uses: ClassVar[tuple[str, ...]] = ("value",)
     citation: ClassVar[str] = "none"
 

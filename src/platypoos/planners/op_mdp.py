@@ -59,6 +59,8 @@ class OPMDP(RangePlanner):
     samples: int = 8
 
     name: ClassVar[str] = "op-mdp"
+    workers: ClassVar[str] = "few"
+    guarantee: ClassVar[str] = "regret bound with successors"
     citation: ClassVar[str] = (
         "Buşoniu, Munos. Optimistic planning for Markov decision processes. AISTATS 2012."
     )

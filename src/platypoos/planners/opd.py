@@ -54,6 +54,8 @@ class OPD(RangePlanner):
     """
 
     name: ClassVar[str] = "opd"
+    workers: ClassVar[str] = "few"
+    guarantee: ClassVar[str] = "regret bound without noise"
     citation: ClassVar[str] = (
         "Hren, Munos. Optimistic planning of deterministic systems. EWRL 2008."
     )

@@ -64,6 +64,8 @@ class PlaTyPOOS(LayeredPlanner):
     faithful: bool = False
 
     name: ClassVar[str] = "platypoos"
+    workers: ClassVar[str] = "many"
+    guarantee: ClassVar[str] = "regret bound"
     kind: ClassVar[int] = counts.PLATYPOOS
     citation: ClassVar[str] = PAPER
 

@@ -35,6 +35,7 @@ class PolynomialUCT(UCT):
     """
 
     name: ClassVar[str] = "polynomial-uct"
+    guarantee: ClassVar[str] = "regret bound"
     citation: ClassVar[str] = (
         "Shah, Xie, Xu. Non-asymptotic analysis of Monte Carlo tree search. SIGMETRICS 2020."
     )

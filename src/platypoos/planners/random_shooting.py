@@ -61,6 +61,7 @@ class RandomShooting(SequencePlanner):
     """
 
     name: ClassVar[str] = "random-shooting"
+    boxes: ClassVar[bool] = True
     citation: ClassVar[str] = (
         "Nagabandi, Kahn, Fearing, Levine. Neural network dynamics for model-based deep "
         "reinforcement learning with model-free fine-tuning. ICRA 2018."

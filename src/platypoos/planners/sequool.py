@@ -40,6 +40,8 @@ class SequOOL(LayeredPlanner):
     """
 
     name: ClassVar[str] = "sequool"
+    workers: ClassVar[str] = "many"
+    guarantee: ClassVar[str] = "regret bound without noise"
     kind: ClassVar[int] = counts.SEQUOOL
     needs: ClassVar[str] = "rewards without noise"
     citation: ClassVar[str] = (

@@ -61,6 +61,8 @@ class SOO(Planner):
     reward_floor: float | None = None
 
     name: ClassVar[str] = "soo"
+    workers: ClassVar[str] = "few"
+    guarantee: ClassVar[str] = "regret bound without noise"
     citation: ClassVar[str] = (
         "Munos. Optimistic optimization of a deterministic function without the knowledge of its "
         "smoothness. NIPS 2011."

@@ -52,6 +52,8 @@ class SparseSampling(Planner):
     depth: int | None = None
 
     name: ClassVar[str] = "sparse-sampling"
+    workers: ClassVar[str] = "many"
+    guarantee: ClassVar[str] = "accuracy"
     citation: ClassVar[str] = (
         "Kearns, Mansour, Ng. A sparse sampling algorithm for near-optimal planning in large "
         "Markov decision processes. Machine Learning 49, 2002."

@@ -73,6 +73,7 @@ class StOP(ConfidencePlanner):
     """
 
     name: ClassVar[str] = "stop"
+    guarantee: ClassVar[str] = "accuracy"
     finite: ClassVar[bool] = False
     why_not: ClassVar[str] = (
         " (it would have to list all policies for the states that were seen: K to the power of "

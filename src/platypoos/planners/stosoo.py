@@ -64,6 +64,7 @@ class StoSOO(Planner):
     reward_floor: float | None = None
 
     name: ClassVar[str] = "stosoo"
+    guarantee: ClassVar[str] = "regret bound"
     citation: ClassVar[str] = (
         "Valko, Carpentier, Munos. Stochastic simultaneous optimistic optimization. ICML 2013."
     )

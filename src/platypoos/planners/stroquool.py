@@ -42,6 +42,8 @@ class StroquOOL(LayeredPlanner):
     """
 
     name: ClassVar[str] = "stroquool"
+    workers: ClassVar[str] = "many"
+    guarantee: ClassVar[str] = "regret bound"
     kind: ClassVar[int] = counts.STROQUOOL
     citation: ClassVar[str] = (
         "Bartlett, Gabillon, Valko. A simple parameter-free and adaptive approach to optimization "

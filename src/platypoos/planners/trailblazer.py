@@ -65,6 +65,7 @@ class TrailBlazer(ConfidencePlanner):
     """
 
     name: ClassVar[str] = "trailblazer"
+    guarantee: ClassVar[str] = "accuracy"
     finite: ClassVar[bool] = False
     reacts: ClassVar[bool] = True
     citation: ClassVar[str] = (

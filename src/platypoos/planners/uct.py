@@ -68,6 +68,7 @@ class UCT(Planner):
     horizon: int
 
     name: ClassVar[str] = "uct"
+    guarantee: ClassVar[str] = "in the limit"
     citation: ClassVar[str] = "Kocsis, Szepesvári. Bandit based Monte-Carlo planning. ECML 2006."
     needs: ClassVar[str] = "horizon; scale of returns, or 'auto' (may be wrong)"
     uses: ClassVar[tuple[str, ...]] = ("value", "policy")

@@ -56,6 +56,8 @@ class Uniform(Planner):
     reward_floor: float | None = None
 
     name: ClassVar[str] = "uniform"
+    workers: ClassVar[str] = "many"
+    guarantee: ClassVar[str] = "regret bound"
     uses: ClassVar[tuple[str, ...]] = ("value",)
     citation: ClassVar[str] = "Bubeck, Munos. Open-loop optimistic planning. COLT 2010."
 

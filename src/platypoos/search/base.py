@@ -143,7 +143,8 @@ class Planner(ABC):
     """How it can use a simulator."""
 
     anytime: ClassVar[bool] = False
-    """Whether it can plan without a budget, until a deadline."""
+    """Whether it can stop at any time. Without a budget, others plan with growing budgets: see
+    ``search/repeating.py``."""
     reacts: ClassVar[bool] = False
     """Whether it reacts to chance where dynamics are random and states can be stored: then it
     plans in closed loop."""
@@ -151,6 +152,13 @@ class Planner(ABC):
     """The reason, if it does not react though its paper is about random dynamics."""
     lists: ClassVar[bool] = True
     """Whether it can choose from a finite list of actions."""
+    workers: ClassVar[str] = "one"
+    """How many workers of an executor it keeps busy: "many", "few" (about as many as there are
+    actions), or "one"."""
+    boxes: ClassVar[bool] = False
+    """Whether it can choose from a box of actions, as it is."""
+    guarantee: ClassVar[str] = ""
+    """What is proved of it, if something is: a bound of its regret, or an accuracy."""
     finite: ClassVar[bool] = True
     """Whether it can plan for a horizon, and then without a discount."""
     uses: ClassVar[tuple[str, ...]] = ()
@@ -188,11 +196,12 @@ class Planner(ABC):
         Args:
             model: a :class:`~platypoos.Model`.
             state: where to plan from; the model's initial state if left out.
-            budget: the most calls of the model to make, at least one per action. None, with a
-                deadline or ``stop``, for planners that are ``anytime``.
+            budget: the most calls of the model to make, at least one per action; or None, with a
+                deadline or ``stop``.
             deadline: seconds to plan for. It is looked at between requests, so a plan may take
-                one request longer. With it, Ctrl-C returns the best plan so far if there is no
-                budget; if there is, the ``KeyboardInterrupt`` has it as its ``plan``.
+                one request longer. Planners that are not ``anytime`` make plans with growing
+                budgets, of which the last counts. With it, Ctrl-C returns the best plan so far if
+                there is no budget; if there is, the ``KeyboardInterrupt`` has it as its ``plan``.
             stop: called with the calls made so far; planning stops when it returns True.
             horizon: steps to the end of the episode, counted from ``state``; nothing is counted
                 after it. Needed if the discount is 1.
@@ -247,16 +256,21 @@ class Planner(ABC):
         usage = None if task.executor is None else Pool.of(task.executor).usage
         mark = None if usage is None else usage.mark()
         try:
-            plan = self._plan(task)
-            if usage is None or mark is None:
-                return plan
-            return replace(plan, workers=usage.since(mark))
+            if self.anytime or (asked.deadline is None and asked.stop is None):
+                plan = self._plan(task)
+            else:
+                from platypoos.search.repeating import plan_repeatedly
+
+                plan = plan_repeatedly(self, task)
         except ModelError as error:
             if is_pointed(view):
                 rename_point(error, actions_of(view))
             else:
                 rename(error, actions_of(original(view)))
             raise
+        if usage is None or mark is None:
+            return plan
+        return replace(plan, workers=usage.since(mark))
 
     def view_of(self, model: Any) -> Any:
         """The model with numbers for actions; an error if they cannot be numbered."""
@@ -306,17 +320,10 @@ class Planner(ABC):
 
     def _check_clock(self, asked: Asked) -> None:
         deadline, stop = asked.deadline, asked.stop
-        timed = deadline is not None or stop is not None
-        if timed and not self.anytime:
-            raise InvalidArgument(
-                f"{type(self).__name__} plans for a budget; deadline and stop are for planners "
-                "that can stop at any time, such as Platypus and PlaTyPOOS"
-            )
-        if asked.budget is None and not timed:
+        if asked.budget is None and deadline is None and stop is None:
             raise InvalidArgument(
                 "budget must be a whole number of at least the number of actions, got None; pass "
-                "it by its name, budget=1000; planners that can stop at any time take deadline=, "
-                "in seconds, or stop= instead"
+                "it by its name, budget=1000, or deadline=, in seconds, or stop= instead"
             )
         if deadline is not None:
             check_number("deadline", deadline, above=0.0)

@@ -64,6 +64,7 @@ class CompiledPlatypus(Planner):
     """
 
     name: ClassVar[str] = "platypus-kernels"
+    workers: ClassVar[str] = "few"
     uses: ClassVar[tuple[str, ...]] = ("value",)
     citation: ClassVar[str] = PlaTyPOOS.citation
     anytime: ClassVar[bool] = True

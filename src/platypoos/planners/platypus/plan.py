@@ -200,7 +200,7 @@ class Search:
         """How long sequences are.
 
         So long that later rewards are discounted to a fifth; at most a quarter of the calls, so
-        that there are a few, and in a box at most four fourth roots of them. At most three steps
+        that there are a few, and in a box at most half of their square root. At most three steps
         for each call that an action gets, so that there are a few walks; in the first plan, so
         few that all sequences of one action fit in their share of the calls. A rule's roll-outs are
         compared as a whole.
@@ -212,7 +212,7 @@ class Search:
         far = self.far()
         actions = 1 if graph.endless else max(1, len(graph.options(graph.root)))
         if graph.endless and self.rule is None:
-            far = min(far, max(LEAST_STEPS, rules.box_steps * budget**0.25))
+            far = min(far, max(LEAST_STEPS, rules.box_steps * math.sqrt(budget)))
         if self.rule is not None:
             most: float = budget // 2
         elif graph.open_loop:  # every step of a sequence is paid again each time

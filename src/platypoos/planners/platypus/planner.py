@@ -78,6 +78,9 @@ class Platypus(Planner):
     """
 
     name: ClassVar[str] = "platypus"
+    workers: ClassVar[str] = "few"
+    boxes: ClassVar[bool] = True
+    guarantee: ClassVar[str] = "regret bound without noise"
     uses: ClassVar[tuple[str, ...]] = ("value", "policy")
     citation: ClassVar[str] = PAPER
     anytime: ClassVar[bool] = True

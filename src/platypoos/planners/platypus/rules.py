@@ -60,12 +60,14 @@ class Rules:
     """…and if something is left of the last decision's sequence."""
     length_share: float = 3.0
     """In later plans, sequences have at most so many steps for each call that an action gets."""
-    box_steps: float = 4.0
-    """Where actions cannot be listed, sequences have this many times N^¼ steps at most."""
+    box_steps: float = 0.5
+    """Where actions cannot be listed, sequences have this many times √N steps at most, or 12."""
     scout_share: float = 0.15
     """In a box: share of the calls for long sequences, if the discount asks for them."""
     settled_share: float = 0.5
-    """The same where the search of shorter ones has settled."""
+    """The same where the search of shorter ones has settled…"""
+    blind_share: float = 0.9
+    """…and where all of them are worth the same."""
     anew_share: float = 0.5
     """In a box: share of the changes that set a stretch to one new action; the others move it."""
     each_share: float = 0.25

@@ -73,6 +73,8 @@ class Scout:
         share = search.rules.scout_share
         if self.gained(near.leader) < SETTLED * (self.high - self.low):
             share = search.rules.settled_share
+        if near.low == near.high:  # they see no difference at all
+            share = search.rules.blind_share
         made = search.calls - self.paid_at
         self.credit += share / (1.0 - share) * made
         start = search.calls

@@ -53,6 +53,8 @@ class Level:
         """How often a first action was a challenger in turn."""
         self.last = 0.0
         """What the last sequence that was walked is worth."""
+        self.low, self.high = math.inf, -math.inf
+        """The least and the largest value of a sequence that was walked."""
         self.rule: Candidate | None = None
         """What the user's rule does, from the first step on."""
 
@@ -92,6 +94,7 @@ def consider(search: Search, actions: list[Any], path: Path, *, is_rule: bool = 
     new = Candidate(actions, path)
     weigh(search, new)
     level.last = new.value
+    level.low, level.high = min(level.low, new.value), max(level.high, new.value)
     if is_rule:
         level.rule = new
     first = path[0].action

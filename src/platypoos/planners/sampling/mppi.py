@@ -60,6 +60,7 @@ class MPPI(BoxPlanner):
     beta: float = 2.0
 
     name: ClassVar[str] = "mppi"
+    workers: ClassVar[str] = "many"
     citation: ClassVar[str] = (
         "Williams et al. Information theoretic MPC for model-based reinforcement learning. "
         "ICRA 2017."
@@ -68,6 +69,7 @@ class MPPI(BoxPlanner):
     uses: ClassVar[tuple[str, ...]] = ("value",)
     anytime: ClassVar[bool] = True
     lists: ClassVar[bool] = False
+    boxes: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         super().__post_init__()

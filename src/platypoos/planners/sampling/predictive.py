@@ -48,6 +48,7 @@ class PredictiveSampling(BoxPlanner):
     knots: int = 5
 
     name: ClassVar[str] = "predictive-sampling"
+    workers: ClassVar[str] = "many"
     citation: ClassVar[str] = (
         "Howell et al. Predictive sampling: real-time behaviour synthesis with MuJoCo. "
         "arXiv:2212.00541, 2022."
@@ -56,6 +57,7 @@ class PredictiveSampling(BoxPlanner):
     uses: ClassVar[tuple[str, ...]] = ("value",)
     anytime: ClassVar[bool] = True
     lists: ClassVar[bool] = False
+    boxes: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         super().__post_init__()
