@@ -25,6 +25,7 @@ from platypoos.models.array import ArrayModel
 from platypoos.models.base import Access, Model, Reward, Transition
 from platypoos.models.function import FunctionModel
 from platypoos.models.gymnasium.model import GymnasiumModel
+from platypoos.models.jax import JaxModel
 from platypoos.models.wrappers import NoisyReward, RepeatedAction, ScaledReward, ShapedReward
 from platypoos.plan import Episode, Plan
 from platypoos.spaces import Box, Discrete, MultiDiscrete
@@ -58,6 +59,7 @@ __all__ = [
     "GymnasiumModel",
     "Hindsight",
     "InvalidArgument",
+    "JaxModel",
     "Model",
     "ModelError",
     "ModelReport",

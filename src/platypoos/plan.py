@@ -17,6 +17,7 @@ from platypoos.explain.origin import Origin
 from platypoos.explain.summary import Summary, summarize
 from platypoos.explain.verdict import CLEAR, PROVED, Lead
 from platypoos.ledger.tree import OPENED, ROOT, TERMINAL, Tree
+from platypoos.simulator.pools import Busy
 from platypoos.spaces import Discrete, Space, Tried
 
 if TYPE_CHECKING:
@@ -156,6 +157,9 @@ class Plan:
     action. None if no two do."""
     noise: Noise | None = field(default=None, repr=False)
     """None if the planner does not look for noise."""
+    workers: Busy | None = field(default=None, repr=False)
+    """With an executor: how many workers it has, the share of their time that they worked, and how
+    many batches of requests there were."""
     searched: Any = field(default=None, repr=False)
     """All that was searched, if ``tree`` is only a part of it. See ``release``."""
     origin: Origin | None = field(default=None, repr=False)

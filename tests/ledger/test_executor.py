@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 import platypoos as pp
+from platypoos.simulator.pools import Pool
 
 CALLS = Counter()
 LOCK = threading.Lock()
@@ -169,6 +170,77 @@ def test_a_worker_that_hangs():
     assert caught.value.tree.num_nodes > 1
     FREE.set()
     pool.shutdown(wait=True, cancel_futures=True)
+
+
+def sleepy(state, action, rng):
+    time.sleep(0.002)
+    return noisy(state, action, rng)
+
+
+def test_killed_workers_are_replaced_and_the_plan_is_the_same():
+    # A worker is killed three times while a plan is made.
+    alone = pp.plan(model(noisy), budget=400, planner=pp.PlaTyPOOS(0.9), seed=3)
+    with ProcessPoolExecutor(2, mp_context=get_context("spawn")) as pool:
+        now = Pool.of(pool)
+        killed = []
+
+        def kill():
+            while len(killed) < 3 and not done.wait(0.4):
+                for process in list((now.executor._processes or {}).values())[:1]:
+                    process.kill()
+                    killed.append(process.pid)
+
+        done = threading.Event()
+        killer = threading.Thread(target=kill)
+        killer.start()
+        try:
+            for _ in range(6):
+                plan = pp.plan(
+                    model(sleepy), budget=400, planner=pp.PlaTyPOOS(0.9), seed=3, executor=pool
+                )
+                assert (plan.actions, plan.calls, plan.value) == (
+                    alone.actions, alone.calls, alone.value,
+                )  # fmt: skip
+        finally:
+            done.set()
+            killer.join()
+        assert killed
+        assert now.replaced
+
+
+class HangsOnce:
+    """Hangs where nobody has hung before, as the file says."""
+
+    def __init__(self, file):
+        self.file = file
+
+    def __call__(self, state, action, rng):
+        if state == 4 and not self.file.exists():
+            self.file.touch()
+            time.sleep(60)
+        return noisy(state, action, rng)
+
+
+def test_a_process_that_hangs_is_replaced(tmp_path):
+    alone = pp.plan(model(noisy), budget=200, discount=0.9, seed=0)
+    start = time.monotonic()
+    with ProcessPoolExecutor(2, mp_context=get_context("spawn")) as pool:
+        hangs = model(HangsOnce(tmp_path / "hung"))
+        plan = pp.plan(hangs, budget=200, discount=0.9, seed=0, executor=pool, timeout=15)
+        assert Pool.of(pool).replaced == 1
+    assert (tmp_path / "hung").exists()
+    assert (plan.actions, plan.calls, plan.value) == (alone.actions, alone.calls, alone.value)
+    assert time.monotonic() - start < 55
+
+
+def test_a_plan_says_how_busy_its_workers_were(pools):
+    plan = pp.plan(model(sleepy), budget=200, discount=0.9, executor=pools["three threads"])
+    assert plan.workers.number == 3
+    assert 0.1 < plan.workers.share <= 1.0
+    assert 0 < plan.workers.batches <= plan.workers.requests <= 200
+    assert f"3 workers, busy {100 * plan.workers.share:.0f} % of the time" in str(plan)
+    assert plan.explain().as_dict()["workers"] == plan.workers._asdict()
+    assert pp.plan(model(noisy), budget=20, discount=0.9).workers is None
 
 
 def test_an_interruption_keeps_the_episode_and_cancels_the_rest():

@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import platypoos as pp
-from platypoos.simulator import IfLegal, Request, Simulator, fitting
+from platypoos.simulator import IfLegal, Request, Simulator, fitting, workers
 from platypoos.simulator.requests import most_calls
 
 CALLS = Counter()
@@ -339,10 +339,11 @@ class Pool:
     _max_workers = 4
 
     def __init__(self, *outcomes):
-        self.outcomes = list(outcomes)
+        self.outcomes, self.tasks = list(outcomes), 0
 
     def submit(self, function, *args):
-        future, outcome = Future(), self.outcomes.pop(0)
+        future, outcome = Future(), self.outcomes.pop(0) if self.outcomes else None
+        self.tasks += 1
         if isinstance(outcome, KeyboardInterrupt):
             raise outcome
         if outcome is None:
@@ -352,15 +353,59 @@ class Pool:
         return future
 
 
-def test_a_lost_worker_loses_only_its_own_walks():
-    sim = simulator(executor=Pool(None, OSError("killed"), None, None))
-    with pytest.raises(pp.WorkerError, match=r"lost with 2 calls .*killed.* Make a new") as caught:
-        sim.run([Request(n, [0, 0], 2) for n in range(4)])
-    assert [len(walks) for walks in caught.value.replies] == [1, 0, 1, 1]
-    assert sim.calls == caught.value.calls == 8
-    sim = simulator(executor=Pool(None, TimeoutError(), None, None), timeout=0.5)
-    with pytest.raises(pp.WorkerError, match=r"no answer within 0.5 s to a request of 2 calls"):
-        sim.run([Request(n, [0, 0], 2) for n in range(4)])
+@pytest.mark.parametrize("error", [OSError("killed"), TimeoutError()])
+def test_what_a_worker_had_is_sent_out_again(error):
+    batch = [Request(n, [0, 0], 2) for n in range(4)]
+    quiet = simulator(executor=Pool()).run(batch)
+    pool = Pool(None, error, None, None)
+    sim = simulator(executor=pool, timeout=0.5)
+    assert sim.run(batch) == quiet
+    assert pool.tasks == 5
+    assert sim.calls == 8  # what was asked for, not what was sent
+
+
+def test_a_request_that_is_lost_again_and_again_is_named():
+    # Lost four times with the others, then alone: the one that is lost alone is to blame.
+    batch = [Request(n, [0, 0], 2) for n in range(4)]
+    errors = [None, OSError("killed"), OSError("killed"), None]
+    errors += [OSError("killed")] * 2 + [OSError("killed")] * 4 + [OSError("killed")] * 20
+    sim = simulator(executor=Pool(*errors))
+    match = r"lost with 2 calls, from state 1 with actions \[0, 0\] \(.*killed.* Make a new"
+    with pytest.raises(pp.WorkerError, match=match) as caught:
+        sim.run(batch)
+    assert [len(walks) for walks in caught.value.replies] == [1, 0, 0, 1]
+    assert sim.calls == caught.value.calls == 6
+    sim = simulator(executor=Pool(*[TimeoutError()] * 30), timeout=0.5)
+    match = r"no answer within 0.5 s to 2 calls, from state 0 .* hangs"
+    with pytest.raises(pp.WorkerError, match=match):
+        sim.run(batch)
+
+
+def test_large_models_are_sent_to_those_who_do_not_have_them():
+    class Counting(Pool):
+        sizes = ()
+
+        def submit(self, function, *args):
+            self.sizes = (*self.sizes, 0 if args[1] is None else len(args[1]))
+            return super().submit(function, *args)
+
+    table = np.arange(10_000)
+
+    def step(state, action, rng):
+        return state + int(table[action]), 1.0, False
+
+    pool = Counting()
+    sim = Simulator(
+        pp.FunctionModel(step, 2, 0), np.random.default_rng(0), budget=90, executor=pool
+    )
+    for _ in range(3):
+        assert len(sim.run([Request(n, [1, 1], 2) for n in range(4)])) == 4
+    assert min(pool.sizes[:4]) > 10_000
+    assert max(pool.sizes[4:]) == 0  # the same thread has it
+    workers._here.__dict__.pop("players")
+    sim.run([Request(n, [1, 1], 2) for n in range(4)])
+    assert sim.calls == 32
+    assert max(pool.sizes[12:]) > 10_000  # asked for
 
 
 def test_an_interruption_counts_all_that_was_asked_for():

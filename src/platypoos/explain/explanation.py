@@ -33,6 +33,7 @@ from platypoos.explain.verdict import (
     why_not,
 )
 from platypoos.markup import Table, notebook, plain, rounded, show_state, signed
+from platypoos.simulator.pools import Busy
 from platypoos.spaces import Tried
 
 if TYPE_CHECKING:
@@ -148,6 +149,8 @@ class Explanation:
     are only the likeliest lines."""
     fans: tuple[Fan, ...] = ()
     """Under random dynamics: what may come of the recommended action, and of its rival."""
+    workers: Busy | None = None
+    """With an executor: how well its workers were used."""
     version: int = field(default=VERSION)
 
     def as_dict(self) -> dict[str, Any]:
@@ -157,6 +160,7 @@ class Explanation:
         data = {name: getattr(self, name) for name in (*flat, "parts_at", "meets_at", *more)}
         data["action_names"] = self.action_names
         data["coordinates"] = self.coordinates
+        data["workers"] = None if self.workers is None else self.workers._asdict()
         data["lead"] = None if self.lead is None else self.lead._asdict()
         data["choices"] = [vars(choice) for choice in self.choices]
         data["best"] = self.best.as_dict()
@@ -275,6 +279,7 @@ def explanation_of(plan: Plan, command: str | None = None) -> Explanation:
         flips=flips_of(plan, best, rival),
         searched=searched,
         calls=plan.calls,
+        workers=plan.workers,
         budget=plan.budget,
         depth=plan.depth,
         discount=plan.discount,

@@ -117,6 +117,9 @@ def footer(plan: Plan) -> str:
     text = f"{plan.calls:,}{of} calls, depth {plan.depth}, discount {plan.discount:g}"
     if plan.horizon is not None:
         text += f", horizon {plan.horizon}"
+    if plan.workers is not None:
+        number, share = plan.workers.number, 100.0 * plan.workers.share
+        text += f"; {number} worker{'s' * (number != 1)}, busy {share:.0f} % of the time"
     if plan.is_open_loop:
         text += "; open loop: one sequence for all that chance may do"
     if plan.note:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -28,6 +28,7 @@ from platypoos.models.base import RANDOM, Access, access_of, actions_of, dynamic
 from platypoos.models.numbered import numbered, original, rename
 from platypoos.models.points import is_pointed, rename_point
 from platypoos.plan import Origin, Plan
+from platypoos.simulator.pools import Pool
 from platypoos.spaces import Space
 
 if TYPE_CHECKING:
@@ -252,8 +253,10 @@ class Planner(ABC):
             ledgers=[],
         )
         self._insist_on_machine_code(task)
+        usage = None if task.executor is None else Pool.of(task.executor).usage
+        mark = None if usage is None else usage.mark()
         try:
-            return self._plan_within(task)
+            plan = self._plan_within(task)
         except ModelError as error:
             if is_pointed(view):
                 rename_point(error, actions_of(view))
@@ -262,6 +265,9 @@ class Planner(ABC):
             raise
         finally:
             tell(type(self).__name__)
+        if usage is None or mark is None:
+            return plan
+        return replace(plan, workers=usage.since(mark))
 
     def _plan_within(self, task: Task) -> Plan:
         """Plan; if there is a clock that the planner cannot follow, several times."""

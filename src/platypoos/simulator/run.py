@@ -18,6 +18,7 @@ from platypoos.simulator.asking import Legal, Rule, listed_actions, questions
 from platypoos.simulator.pace import GLANCE, Pace, never
 from platypoos.simulator.play import drop_states, play
 from platypoos.simulator.requests import Replies, Request, most_calls
+from platypoos.simulator.scans import ScanPlayer, jax_model
 from platypoos.simulator.streams import WORD, RunningStream, Stream, Streams
 from platypoos.simulator.watch import SMALL, Watch
 from platypoos.simulator.workers import Player, Workers
@@ -105,7 +106,8 @@ class Simulator:
             player = Player(model, legal, policy, listed, self.access)
             self._workers = Workers(player, executor, timeout)
         elif isinstance(model, ArrayModel):
-            self._arrays = ArrayPlayer(model, self._stream, legal, policy)
+            kind = ArrayPlayer if jax_model(model) is None else ScanPlayer
+            self._arrays = kind(model, self._stream, legal, policy)
 
     @property
     def left(self) -> int:
