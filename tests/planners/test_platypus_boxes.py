@@ -337,6 +337,30 @@ def test_it_gets_out_of_a_trap_by_reaching_new_states():
     assert math.hypot(episode.states[-1][0] - 2.0, episode.states[-1][1]) < 0.5
 
 
+@pytest.mark.parametrize("kind", [np.float64, np.float32, np.float16])
+@pytest.mark.parametrize("rule", [None, lambda state: np.array([0.1, 0.2, 0.3])])
+def test_what_is_known_is_found_again_whatever_the_precision(kind, rule):
+    # The action that is taken has the box's own type, where most numbers are others.
+    box = pp.Box(-np.ones(3, kind), np.ones(3, kind))
+
+    def step(state, action, rng):
+        assert action.dtype == kind
+        state += float(action @ np.array([0.3, 0.2, 0.1]))
+        return state, -abs(state - 2.0), False
+
+    model = pp.FunctionModel(step, box, 0.0, policy=rule)
+    agent = pp.Agent(model, budget=200, discount=0.9, seed=0)
+    state = model.initial_state
+    for decision in range(4):
+        action = agent.act(state).action
+        search = agent._memory.plain.session.search
+        if decision:
+            assert search.known_before > 0
+            assert search.rest
+        state, reward, _ = model.step(state, action, None)
+        agent.observe(reward)
+
+
 def test_states_that_are_no_numbers_are_not_compared():
     def step(state, action, rng):
         return (state[0], state[1] + 1), float(action), state[1] >= 30
