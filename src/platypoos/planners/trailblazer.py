@@ -64,6 +64,7 @@ class TrailBlazer(ConfidencePlanner):
     """
 
     name: ClassVar[str] = "trailblazer"
+    workers: ClassVar[str] = "few"
     guarantee: ClassVar[str] = "accuracy"
     finite: ClassVar[bool] = False
     reacts: ClassVar[bool] = True
