@@ -31,7 +31,7 @@ SEEDS = range(3, 8)
 STARTS = {"Pendulum-v1": range(3, 23)}
 """More seeds where an episode is quick and starts differ much."""
 UCT_HORIZON = 20
-FOR_BOXES = ("Platypus", "CEM", "MPPI", "Random")
+FOR_BOXES = ("Platypus", "CEM", "MPPI")
 """Planners that choose from a box. CEM is then iCEM, with its published settings."""
 FOR_LISTS = ("Platypus", "SequenceSearch", "CEM", "UCT", "Random")
 
