@@ -93,7 +93,7 @@ def play(body: Body, planner: str, budget: int, seed: int) -> dict[str, Any]:
         model, PLANNERS[planner](body.discount), budget=budget, steps=body.steps, seed=seed,
         keep="nothing",
     )  # fmt: skip
-    number = getattr(model.actions, "n", None)
+    number = model.actions.n if model.actions.is_finite else None
     return {**describe(body, planner, budget, seed), "num_actions": number,
             "total": float(sum(episode.rewards)), "decisions": len(episode.actions)}  # fmt: skip
 
@@ -168,6 +168,8 @@ def main() -> None:
     with ProcessPoolExecutor(args.workers, mp_context=get_context("spawn")) as pool:
         futures = [pool.submit(play, *task) for task in todo]
         for number, future in enumerate(as_completed(futures), 1):
+            if future.exception() is not None:
+                pool.shutdown(cancel_futures=True)  # else the error is shown after all others
             one = future.result()
             kept.append(one)
             with EPISODES.open("a", encoding="utf-8") as file:
