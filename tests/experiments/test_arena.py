@@ -23,6 +23,7 @@ from platypoos.experiments.standings import (
     standings,
     worse_by_chance,
 )
+from platypoos.experiments.standings_page import family_table
 from platypoos.planners import available
 
 
@@ -138,7 +139,8 @@ def test_every_planner_takes_part_and_is_told_what_it_needs():
         titles = [choice.title for choice in block.planners]
         assert len(set(titles)) == len(titles)
         assert "Random" in titles
-        assert "PlaTγPOOS" in titles
+        assert "Platypus" in titles
+        assert ("PlaTγPOOS" in titles) == (not block.apart)
         assert block.random is not None, block.title
         assert block.reference is not None
         assert block.provenance
@@ -155,6 +157,66 @@ def test_planners_stay_away_from_what_they_cannot_do():
     assert not can_enter("rollout-iw", reset)
     assert can_enter("uct", reset)
     assert not can_enter("stop", timed)
+
+
+def test_only_planners_that_react_to_chance_plan_in_closed_loop():
+    experiment = arena(CHALLENGES, load_references(), families=["closed-loop"])
+    (block,) = experiment.blocks
+    assert (block.access, block.apart) == ("restore", True)
+    reacting = {title for title, (name, _) in ENTRANTS.items() if available()[name].reacts}
+    assert {choice.title for choice in block.planners} == reacting | {"Random"}
+    assert {"Platypus", "UCT", "PolynomialUCT", "BRUE"} < reacting < set(ENTRANTS)
+    experiment.check()  # each of them can plan there
+    for title in ("CEM", "OneStep", "Platypus (kernels)"):  # and none of the others
+        name, told = ENTRANTS[title]
+        choice = Choice.of(name, title, **told(next(c for c in CHALLENGES if c.closed_loop)))
+        with pytest.raises(pp.InvalidArgument, match="cannot react to chance"):
+            dataclasses.replace(block, planners=(choice,)).check()
+    open_loop = arena(CHALLENGES, load_references(), families=["slippery"]).blocks[0]
+    assert {"CEM", "PlaTγPOOS", "UCT"} < {choice.title for choice in open_loop.planners}
+    assert not open_loop.apart
+
+
+def test_a_family_apart_is_shown_but_not_counted():
+    one, rows = made_up({"uniform": {10: [5.0, 7.0]}, "uct": {10: [3.0, 3.0]}}, reference=12.0,
+                        random=2.0)  # fmt: skip
+    other, more = made_up({"uct": {10: [12.0, 12.0]}}, reference=12.0, random=2.0)
+    closed = dataclasses.replace(
+        other.blocks[0], title="closed/one", family="closed", apart=True, steps=7
+    )
+    cells = zip(closed.cells(), more.values(), strict=True)
+    rows |= {cell.key: row for cell, row in cells}
+    both = Experiment("both", (*one.blocks, closed))
+    found = standings(both, rows)
+    assert found.by_family(0)["closed"].tolist() == pytest.approx([math.nan, 1.0], nan_ok=True)
+    assert found.overall(0).tolist() == standings(one, rows).overall(0).tolist()
+    assert found.overall(0).tolist() == pytest.approx([0.4, 0.1])
+    head, table = family_table(found, 0)
+    assert head == ["planner", "all", "traps", "closed"]
+    assert table == [["uniform", "0.40", "0.40", "–"], ["uct", "0.10", "0.10", "1.00"]]
+    alone = standings(Experiment("alone", (closed,)), rows)
+    assert alone.overall(0).tolist() == [1.0]  # nothing else to show
+    assert Experiment.from_json(both.as_json()) == both
+
+
+def test_the_gate_stays_open_for_a_family_that_the_baseline_does_not_have():
+    one, rows = made_up({"uniform": {10: [5.0, 7.0]}, "uct": {10: [3.0, 3.0]}}, reference=12.0,
+                        random=2.0)  # fmt: skip
+    baseline = gate.results_of(one, rows)
+    closed = dataclasses.replace(
+        one.blocks[0],
+        title="closed/one",
+        family="closed",
+        apart=True,
+        steps=7,
+        planners=one.blocks[0].planners[1:],
+    )
+    rows |= {cell.key: {"total": -50.0, "status": "done"} for cell in closed.cells()}
+    both = Experiment("both", (*one.blocks, closed))
+    verdict = gate.compare(both, baseline, lambda _: rows)
+    assert (verdict.pairs, verdict.new) == (4, ("closed/one",))
+    assert verdict.unchanged == ("uniform", "uct")
+    assert verdict.lines()[1:] == ["not in the baseline: closed/one", "the gate is open"]
 
 
 def test_names_and_titles_of_entrants():

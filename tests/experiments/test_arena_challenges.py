@@ -53,9 +53,11 @@ def test_a_challenge_makes_a_sound_model(challenge):
     problem = made(challenge)
     model = problem.compiled() if hasattr(problem, "compiled") else problem
     access = getattr(model, "access", pp.Access.RESTORE).value
-    if getattr(model, "dynamics", "deterministic") == "random":
+    random = getattr(model, "dynamics", "deterministic") == "random"
+    if random and not challenge.closed_loop:
         access = "reset"  # all planners are compared in open loop
     assert access == challenge.access
+    assert random or not challenge.closed_loop
     assert challenge.budgets[0] // challenge.frames >= model.actions.n
     if challenge.measure == "regret":
         assert isinstance(problem, Problem)
@@ -133,6 +135,7 @@ def test_a_challenge_refuses_nonsense():
         {"discount": 1.0},
         {"reward_min": 1.0},
         {"access": "copy"},
+        {"access": "reset", "closed_loop": True},
     ):
         with pytest.raises(pp.InvalidArgument):
             Challenge(**{**good, **wrong})
@@ -162,6 +165,66 @@ def test_references_are_there_for_every_challenge(tmp_path):
         '{"a/b": {"random": 1.0, "reference": 2.0, "provenance": "known"}}', encoding="utf-8"
     )
     assert load_references(tmp_path / "one.json") == {"a/b": Reference(1.0, 2.0, "known")}
+
+
+def values_of(problem, discount, sweeps):
+    """[states, actions] Q*, by value iteration over the tables, written once more."""
+    chances = np.zeros((problem.num_states, problem.actions.n, problem.num_states))
+    rewards = np.zeros(problem.successor.shape)
+    for state, action in np.ndindex(rewards.shape):
+        for taken in range(problem.actions.n):
+            chance = problem.slip / problem.actions.n + (1 - problem.slip) * (taken == action)
+            chances[state, action, problem.successor[state, taken]] += chance
+            rewards[state, action] += chance * problem.reward[state, taken]
+    values = np.zeros(rewards.shape)
+    for _ in range(sweeps):
+        values = rewards + discount * chances @ np.where(problem.terminal, 0.0, values.max(axis=1))
+    return values
+
+
+CLOSED = [challenge for challenge in CHALLENGES if challenge.family == "closed-loop"]
+
+
+@pytest.mark.parametrize("challenge", CLOSED, ids=lambda challenge: challenge.name)
+def test_references_in_closed_loop_against_value_iteration(challenge):
+    reference = load_references()[challenge.name]
+    if challenge.problem.name == "gymnasium":
+        table, steps = made(challenge).env.unwrapped.P, challenge.steps
+        future = dict.fromkeys(table, 0.0)
+        for _ in range(steps):
+            future = {
+                state: max(
+                    sum(
+                        p * (reward + (not ended) * future[after])
+                        for p, after, reward, ended in row
+                    )
+                    for row in actions.values()
+                )
+                for state, actions in table.items()
+            }
+        assert reference.reference == pytest.approx(future[0], abs=1e-9)
+        return
+    assert reference.reference == 0.0  # a regret
+    losses = []
+    for seed in range(20):
+        problem = challenge.make(seed)
+        values = values_of(problem, challenge.discount, 600)[problem.initial_state]
+        found = problem.action_values(problem.initial_state, challenge.discount)
+        np.testing.assert_allclose(found, values, atol=1e-9)
+        losses.append((values.max() - values).mean())
+    assert reference.random == pytest.approx(np.mean(losses), abs=1e-9)
+
+
+def test_the_same_problems_are_slippery_in_open_loop():
+    by_name = {challenge.name: challenge for challenge in CHALLENGES}
+    references = load_references()
+    assert len(CLOSED) == sum(challenge.family == "slippery" for challenge in CHALLENGES) == 5
+    for closed in CLOSED:
+        name = closed.name.replace("closed-loop/", "slippery/")
+        assert by_name[name].budgets == closed.budgets
+        assert by_name[name].access == "reset"
+        assert references[name].random == pytest.approx(references[closed.name].random)
+        assert references[name].reference == references[closed.name].reference
 
 
 def test_the_optimum_of_the_chain_is_the_papers():

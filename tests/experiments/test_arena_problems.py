@@ -39,6 +39,7 @@ TABLES = [
     RandomTable(8, 3, seed=3, noise=0.5, law="student", scale=1e-6, offset=1e6),
     RandomTable(8, 3, seed=4, low=0.1, high=0.4, noise=1.0, law="bernoulli", offset=2.0),
     RandomTable(8, 3, seed=5, noise=0.5, slip=0.3),
+    RandomTable(8, 3, seed=5, noise=0.5, slip=0.3, access="restore"),
     RandomTable(8, 3, seed=6, num_terminal=2, noise=0.5, law="normal", slip=0.2),
     RandomTree(4, 3, decay=0.7, noise=0.5),
     RandomTree(5, 2, similar=0.8, noise=0.5),
@@ -167,6 +168,24 @@ def test_noise_is_as_large_as_it_says():
     assert np.abs(got).max() > 20  # ten standard deviations: heavy tails
 
 
+def test_tables_that_slip_can_be_planned_for_in_closed_loop():
+    for access, expected in ((None, pp.Access.RESET), ("restore", pp.Access.RESTORE)):
+        table = RandomTable(8, 3, seed=5, slip=0.3, access=access)
+        for form in (table, table.array(), table.compiled()):
+            assert (form.access, form.dynamics) == (expected, "random")
+    reset = NoisyTable([[0]], [[1.0]], access=pp.Access.RESET)
+    assert (reset.access, reset.dynamics) == (pp.Access.RESET, "deterministic")
+    # What is good depends on where one is: a sequence cannot do it, a plan that reacts can.
+    table = NoisyTable(
+        [[1, 2], [3, 3], [3, 3], [3, 3]],
+        [[0.0, 0.0], [1.0, -1.0], [-1.0, 1.0], [0.0, 0.0]],
+        slip=0.5,
+        access="restore",
+    )
+    plan = pp.plan(table, budget=2_000, discount=0.9, seed=0)
+    assert {one.state: one.action for one in plan.outcomes} == {1: 0, 2: 1}
+
+
 def test_an_offset_does_not_drown_the_values():
     plain = RandomTable(20, 3, seed=0)
     moved = RandomTable(20, 3, seed=0, scale=1e-6, offset=1e6)
@@ -180,6 +199,7 @@ def test_an_offset_does_not_drown_the_values():
         {"law": "cauchy"},
         {"slip": 1.0},
         {"scale": 0.0},
+        {"access": "copy"},
         {"offset": math.inf},
         {"law": "bernoulli", "noise": 0.5},
     ],

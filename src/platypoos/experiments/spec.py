@@ -222,6 +222,8 @@ class Block:
     """Whether each run has another instance of the problem, by its parameter ``seed``."""
     family: str = ""
     """Which other blocks test the same ability."""
+    apart: bool = False
+    """Whether the family is shown beside the others, but not counted in the mean of all."""
     random: float | None = None
     """The measure of random actions, for scores; that of the planner ``random`` if left out…"""
     reference: float | None = None

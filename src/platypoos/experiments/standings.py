@@ -66,6 +66,8 @@ class Standings:
     scores: Floats  # [planners, places, seeds]
     left_out: tuple[str, ...]
     """Problems without a score: random actions are as good as the best ones known."""
+    apart: frozenset[str] = frozenset()
+    """Families that are not counted in the mean of all, unless there are no others."""
 
     def means(self) -> Floats:
         """[planners, places] the mean score, at least LOWEST; NaN for those who take no part."""
@@ -97,8 +99,10 @@ class Standings:
         return found
 
     def overall(self, level: int) -> Floats:
-        """The mean over the families in which a planner took part."""
-        return mean_of_known(np.array(list(self.by_family(level).values())).T)
+        """The mean over the families in which a planner took part, without those apart."""
+        found = self.by_family(level)
+        counted = [scores for family, scores in found.items() if family not in self.apart]
+        return mean_of_known(np.array(counted or list(found.values())).T)
 
     def _repr_html_(self) -> str:
         from platypoos.experiments.standings_page import family_table
@@ -234,7 +238,8 @@ def standings(experiment: Experiment, rows: dict[str, Row]) -> Standings:
     table = np.full((len(planners), len(places), seeds), np.nan)
     for (title, place_number), scores in found.items():
         table[planners.index(title), place_number] = scores
-    return Standings(planners, tuple(places), table, tuple(left_out))
+    apart = frozenset(block.family for block in experiment.blocks if block.apart)
+    return Standings(planners, tuple(places), table, tuple(left_out), apart)
 
 
 def _name(block: Block, problem: Choice) -> str:

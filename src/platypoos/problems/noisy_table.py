@@ -12,7 +12,7 @@ from platypoos.checks import check_number
 from platypoos.compiled.code.marks import jitable
 from platypoos.errors import InvalidArgument
 from platypoos.models.array import ArrayModel
-from platypoos.models.base import DETERMINISTIC, RANDOM, Access, Transition
+from platypoos.models.base import DETERMINISTIC, RANDOM, Access, Transition, check_access
 from platypoos.problems.tabular import Tabular
 
 if TYPE_CHECKING:
@@ -43,7 +43,9 @@ class NoisyTable(Tabular):
             freedom (``noise`` is the standard deviation of both), or "bernoulli": the reward is
             ``noise`` with the probability that makes its mean right, else 0.
         slip: the probability that an action drawn at random from all of them is taken instead of
-            the chosen one. The dynamics are then random, and access is RESET.
+            the chosen one. The dynamics are then random.
+        access: RESTORE or RESET. If left out, RESET where actions slip, so that planners choose one
+            sequence for all outcomes; with RESTORE they react to what has happened.
         scale: every reward is multiplied by it.
         offset: added to every reward after that.
 
@@ -53,6 +55,8 @@ class NoisyTable(Tabular):
     >>> slippery = NoisyTable([[0, 0]], [[0.0, 1.0]], slip=0.5)
     >>> slippery.mean_reward(0, 1), slippery.access.value
     (0.75, 'reset')
+    >>> NoisyTable([[0, 0]], [[0.0, 1.0]], slip=0.5, access="restore").access.value
+    'restore'
     """
 
     def __init__(
@@ -65,6 +69,7 @@ class NoisyTable(Tabular):
         *,
         law: str = "uniform",
         slip: float = 0.0,
+        access: Access | str | None = None,
         scale: float = 1.0,
         offset: float = 0.0,
     ) -> None:
@@ -87,7 +92,8 @@ class NoisyTable(Tabular):
         # What is inherited reads these two: in the units of the rewards that are received.
         self.reward = self.scale * self.base_reward + self.offset
         self.noise = self.scale * self.base_noise
-        self.access = Access.RESET if self.slip else Access.RESTORE
+        usual = Access.RESET if self.slip else Access.RESTORE
+        self.access = usual if access is None else check_access(access)
         self.dynamics = RANDOM if self.slip else DETERMINISTIC
 
     def step(self, state: Any, action: int, rng: np.random.Generator) -> Transition:

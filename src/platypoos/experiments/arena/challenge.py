@@ -33,6 +33,8 @@ class Challenge:
         steps: decisions of a run; 1 for a single plan.
         horizon: steps to the end of the episode, where planners are told of one.
         access: "restore" or "reset", as the model allows.
+        closed_loop: whether dynamics are random and states can be stored: then planners that do
+            not react to chance cannot take part, and the family is not counted in the mean of all.
         measure: one of ``MEASURES``. The regret is better if smaller, the others if larger.
         varies: the problem has a parameter ``seed``, and every run has another instance of it.
         reward_min: no mean reward is smaller. For planners that must be told the range.
@@ -61,6 +63,7 @@ class Challenge:
     steps: int = 1
     horizon: int | None = None
     access: str = "restore"
+    closed_loop: bool = False
     measure: str = "regret"
     varies: bool = True
     reward_min: float = 0.0
@@ -80,6 +83,11 @@ class Challenge:
         for name in ("reward_min", "reward_max"):
             check_number(name, getattr(self, name))
         check_number("noise", self.noise, least=0.0)
+        if self.closed_loop and self.access != "restore":
+            raise InvalidArgument(
+                f"{self.name}: with access {self.access!r} nobody plans in closed loop; pass "
+                "access='restore', or leave closed_loop out"
+            )
         if self.reward_min >= self.reward_max:
             raise InvalidArgument(f"{self.name}: reward_min must be below reward_max")
         calls = [budget // self.frames for budget in self.budgets]

@@ -129,10 +129,14 @@ def untold(titles: Iterable[str], discount: float, horizon: int | None) -> list[
 
 
 def can_enter(planner: str, challenge: Challenge) -> bool:
-    """Whether a planner can use the challenge's access, and plan for its horizon."""
+    """Whether a planner can use the challenge's access, plan for its horizon, react to chance."""
     kind = available()[planner]
     accesses = {access.name.lower() for access in kind.access}
-    return challenge.access in accesses and (kind.finite or challenge.horizon is None)
+    return (
+        challenge.access in accesses
+        and (kind.finite or challenge.horizon is None)
+        and (kind.reacts or planner == "random" or not challenge.closed_loop)
+    )
 
 
 def entrants(challenge: Challenge, titles: Iterable[str]) -> tuple[Choice, ...]:
@@ -201,6 +205,7 @@ def arena(
                 frames=challenge.frames,
                 varies=challenge.varies,
                 family=challenge.family,
+                apart=challenge.closed_loop,
                 random=None if reference is None else reference.random,
                 reference=None if reference is None else reference.reference,
                 provenance="" if reference is None else reference.provenance,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 from platypoos.experiments.arena.challenge import Challenge
@@ -326,11 +327,30 @@ def slippery() -> list[Challenge]:
     ]  # fmt: skip
 
 
+def closed_loop() -> list[Challenge]:
+    """The slippery problems again, with states that can be stored: planners react to chance."""
+    return [
+        replace(
+            one,
+            name=f"closed-loop/{one.name.removeprefix('slippery/')}",
+            family="closed-loop",
+            problem=(
+                one.problem
+                if one.problem.name == "gymnasium"  # its states are stored unless told otherwise
+                else one.problem.having(access="restore")
+            ),
+            access="restore",
+            closed_loop=True,
+        )
+        for one in slippery()
+    ]
+
+
 CHALLENGES: tuple[Challenge, ...] = tuple(
     challenge
     for family in (
         chain, tables, trees, declining, traps, ends, loops, bandits, rare, noises, scales,
-        slippery, control_families,
+        slippery, closed_loop, control_families,
     )
     for challenge in family()
 )  # fmt: skip
