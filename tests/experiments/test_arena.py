@@ -23,7 +23,7 @@ from platypoos.experiments.standings import (
     standings,
     worse_by_chance,
 )
-from platypoos.experiments.standings_page import family_table
+from platypoos.experiments.standings_page import SCORE, family_table, markdown
 from platypoos.planners import available
 
 
@@ -194,6 +194,8 @@ def test_a_family_apart_is_shown_but_not_counted():
     head, table = family_table(found, 0)
     assert head == ["planner", "all", "traps", "closed"]
     assert table == [["uniform", "0.40", "0.40", "–"], ["uct", "0.10", "0.10", "1.00"]]
+    assert "not counted in the mean of all: closed." in markdown(both, found, "uct")[0]
+    assert markdown(one, standings(one, rows), "uct")[0] == SCORE
     alone = standings(Experiment("alone", (closed,)), rows)
     assert alone.overall(0).tolist() == [1.0]  # nothing else to show
     assert Experiment.from_json(both.as_json()) == both

@@ -38,6 +38,14 @@ WORSE = (
 )
 
 
+def scored(standings: Standings) -> str:
+    """What a score is, and which families are not counted in the mean of all."""
+    apart = [family for family in standings.families if family in standings.apart]
+    if not apart or len(apart) == len(standings.families):
+        return SCORE
+    return f"{SCORE} Shown, but not counted in the mean of all: {', '.join(apart)}."
+
+
 def explained(standings: Standings) -> str:
     """How the lists are made, and whether there are seeds enough for them."""
     needed = math.ceil(math.log2(len(standings.places) / SIGNIFICANT))
@@ -141,7 +149,7 @@ def grid(head: list[str], rows: list[list[str]]) -> str:
 def page_parts(experiment: Experiment, standings: Standings, colours: tuple[str, ...]) -> list[str]:
     """The standings as parts of a page."""
     worse = standings.all_worse()
-    parts = [f"<p>{html.escape(SCORE)}</p>"]
+    parts = [f"<p>{html.escape(scored(standings))}</p>"]
     for level in standings.levels:
         parts += [f"<h2>Scores, {title_of(standings, level)}</h2>"]
         parts.append(grid(*family_table(standings, level)))
@@ -230,7 +238,7 @@ def markdown_table(head: list[str], rows: list[list[str]]) -> list[str]:
 def markdown(experiment: Experiment, standings: Standings, listed_in_full: str) -> list[str]:
     """The standings as lines of Markdown; one planner's list of worse places is given in full."""
     worse = standings.all_worse()
-    text = [SCORE, ""]
+    text = [scored(standings), ""]
     for level in standings.levels:
         text += [f"## Scores, {title_of(standings, level)}", ""]
         text += markdown_table(*family_table(standings, level))
