@@ -73,8 +73,7 @@ def _bench(args: argparse.Namespace) -> int:
 
     def once(workers: int) -> tuple[Plan, float]:
         with pool_of(workers, args.pool) as executor:
-            if executor is not None:  # workers start, and get the model
-                plan(model, planner=planner, executor=executor, **asked)
+            plan(model, planner=planner, executor=executor, **asked)  # so that all is ready
             start = time.perf_counter()
             found = plan(model, planner=planner, executor=executor, **asked)
             return found, time.perf_counter() - start
