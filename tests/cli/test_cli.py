@@ -87,7 +87,8 @@ def test_the_planners_are_listed(capsys):
     for name in pp.planners.available():
         assert name in rows
     assert rows["mppi"].split()[1:] == ["box", "anytime", "value", "yes", "many"]
-    assert rows["uct"].split()[1:] == ["list", "yes", "value", "rule", "one", "in", "the", "limit"]
+    can = "list yes repeats value rule one in the limit"
+    assert " ".join(rows["uct"].split()[1:]) == can
     assert main(["planners", *pp.planners.available()]) == 0
     out = capsys.readouterr().out
     for name, kind in pp.planners.available().items():

@@ -107,3 +107,15 @@ def test_with_noise_the_gain_has_an_interval():
     model = pp.FunctionModel(step, 2, 0, policy=lambda state: 0)
     plan = pp.plan(model, budget=300, discount=0.9, seed=0)
     assert " with 95 %)" in plan.explain().beside_rule
+
+
+def test_what_measured_the_gain_is_said(tmp_path):
+    def shop(stock, order, rng):
+        sold = min(stock + order, rng.poisson(1.5))
+        return stock + order - sold, 5.0 * sold - 2.0 * order - 0.1 * stock, False
+
+    model = pp.FunctionModel(shop, 4, 0, dynamics="random", policy=lambda stock: 1)
+    pp.plan(model, budget=1_000, seed=0).explain(tmp_path / "shop.html")
+    page = (tmp_path / "shop.html").read_text(encoding="utf-8")
+    assert "By pairs of fresh roll-outs that meet the same chance." in page
+    assert "The samples that chose the plan" not in page

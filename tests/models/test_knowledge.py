@@ -184,7 +184,7 @@ def test_wrappers_translate_values():
 def test_the_list_of_planners_says_what_each_uses(capsys):
     from platypoos.cli.main import main
 
-    assert main(["planners"]) == 0
+    assert main(["planners", "uct", "trailblazer"]) == 0
     told = capsys.readouterr().out
     assert "uses of a model: legal, value, policy; takes a horizon" in told
     assert "uses of a model: legal; takes no horizon" in told

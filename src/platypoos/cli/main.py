@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from platypoos.api import Agent, plan
 from platypoos.cli.advise import add_advise_command
+from platypoos.cli.bench import add_bench_command
 from platypoos.cli.experiments import add_commands
 from platypoos.cli.explain import add_explain_command
 from platypoos.cli.options import (
@@ -136,6 +137,7 @@ def _parser() -> argparse.ArgumentParser:
     add_simulator_commands(commands)
     add_advise_command(commands)
     add_commands(commands)
+    add_bench_command(commands)
     add_theory_command(commands)
     demo = commands.add_parser(
         "demo",

@@ -302,7 +302,9 @@ def _rule(why: Explanation) -> dict[str, Any] | None:
         for t in range(len(why.rule.steps) if why.rule and why.rule_bars else 0)
     ]
     note = f"{why.beside_rule[0].upper()}{why.beside_rule[1:]}."
-    if " with 95 %" in why.beside_rule:
+    if " with 95 %" in why.beside_rule and why.cases:
+        note += " By pairs of fresh roll-outs that meet the same chance."
+    elif " with 95 %" in why.beside_rule:
         note += (
             " The samples that chose the plan are among these, so the gain is a little too high."
         )
