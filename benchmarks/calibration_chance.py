@@ -13,6 +13,7 @@ from __future__ import annotations
 import argparse
 import functools
 import json
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +21,7 @@ import numpy as np
 from calibration import HEAD, RIGHT, Row, fit, line_of, predicted, summary, table, write_part
 from calibration import figures as figures_of
 from chance import FINITE, garnet
+from numpy.typing import NDArray
 
 import platypoos as pp
 from platypoos.progress import progress_bar
@@ -50,7 +52,9 @@ def measure(name: str, budget: int, seed: int) -> Row:
     }  # fmt: skip
 
 
-def run(names: tuple[str, ...], seeds: int, out: Path) -> list[Row]:
+def run(
+    names: tuple[str, ...], seeds: int, out: Path, measure: Callable[[str, int, int], Row]
+) -> list[Row]:
     """All plans; those in the file are not made again."""
     kept: dict[tuple[str, int, int], Row] = {}
     if out.exists():
@@ -71,16 +75,22 @@ def run(names: tuple[str, ...], seeds: int, out: Path) -> list[Row]:
     return [kept[key] for key in wanted]
 
 
-def page(rows: list[Row], seeds: int) -> str:
-    """The part of the page."""
-    p = np.array([row["confidence"] for row in rows])
-    lines = [line_of("**all**", figures_of(rows, p))]
+def lines_by(rows: list[Row], p: NDArray[np.float64]) -> list[tuple[str, ...]]:
+    """A line for each family, and one for each budget."""
+    lines = []
     for key in ("family", "budget"):
         for value in sorted({row[key] for row in rows}):
             mine = np.array([row[key] == value for row in rows])
             title = f"{value:,} calls" if key == "budget" else value
             chosen = [row for row in rows if row[key] == value]
             lines.append(line_of(title, figures_of(chosen, p[mine])))
+    return lines
+
+
+def page(rows: list[Row], seeds: int) -> str:
+    """The part of the page."""
+    p = np.array([row["confidence"] for row in rows])
+    lines = [line_of("**all**", figures_of(rows, p)), *lines_by(rows, p)]
     return "\n".join([
         HEADING,
         "",
@@ -103,7 +113,7 @@ def main() -> None:
     parser.add_argument("--out", type=Path, default=Path("out/calibration-chance.jsonl"))
     args = parser.parse_args()
     args.out.parent.mkdir(parents=True, exist_ok=True)
-    rows = run(FITS if args.fit else JUDGES, args.seeds, args.out)
+    rows = run(FITS if args.fit else JUDGES, args.seeds, args.out, measure)
     if args.fit:
         beta = fit(rows)
         print("coefficients:", beta.round(2).tolist())
