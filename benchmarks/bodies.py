@@ -135,6 +135,8 @@ def write(kept: list[dict[str, Any]]) -> None:
                 name: [one for one in kept if {k: one[k] for k in asked[0]} in asked]
                 for name, asked in row.items()
             }
+            if not any(found.values()):
+                continue
             number = next((one["num_actions"] for ones in found.values() for one in ones), "–")
             told = f"{number} ({body.actions})" if isinstance(body.actions, str) else number
             told = "box" if body.actions is None else told
