@@ -26,7 +26,7 @@ def test_no_link_of_the_description_leads_nowhere():
     assert not TO_FILES.search(linked)
     base = "https://example.org/somebody/platypoos"
     assert f"[the page]({base}/blob/main/docs/paper.md)" in linked
-    assert f"]({base}/raw/main/docs/gallery/drone.gif)" in linked
+    assert f"]({base}/raw/main/docs/gallery/quadrotor.gif)" in linked
 
 
 def test_links_of_the_readme_lead_to_files():
