@@ -13,22 +13,27 @@ from typing import Any
 
 from platypoos.api import plan
 from platypoos.checks import check_count
-from platypoos.cli.options import add_planner_options, make_environment, make_planner, whole
+from platypoos.cli.options import (
+    DEFAULT_BUDGET,
+    add_planner_options,
+    make_environment,
+    make_planner,
+    whole,
+)
 from platypoos.cli.play import add_actions, add_environment
 from platypoos.errors import InvalidArgument
 from platypoos.plan import Plan
 from platypoos.progress import progress_bar
 
-BUDGET = 300
 WORTH_IT = 1.2
 """Workers are advised if they are so many times as fast."""
 POOLS = {"threads": "ThreadPoolExecutor", "processes": "ProcessPoolExecutor"}
 EXAMPLES = """\
 examples:
-  platypoos bench my_module:make_model --workers 1 2 4 8
-  platypoos bench my_module:make_model --pool threads        calls that wait, for a program or a network
+  platypoos bench my_module:make_model --workers 1 2 4 8 --budget 300
+  platypoos bench my_module:make_model --pool threads        calls that wait for something else
   platypoos bench CarRacing-v3 --budget 100 --planner platypoos
-"""  # noqa: E501
+"""
 
 
 def add_bench_command(commands: Any) -> None:
@@ -48,7 +53,7 @@ def add_bench_command(commands: Any) -> None:
     one.add_argument("--pool", choices=list(POOLS), default="processes", help="(%(default)s)")
     one.add_argument("--json", action="store_true", help="print JSON instead of a table")
     one.add_argument("--quiet", action="store_true", help="no progress")
-    one.set_defaults(run=_bench, budget=BUDGET)
+    one.set_defaults(run=_bench)
 
 
 @contextmanager
@@ -69,6 +74,7 @@ def _bench(args: argparse.Namespace) -> int:
         check_count("workers", workers)
     model = make_environment(args.env, args)
     planner = make_planner(args.planner, args.discount, args.set)
+    args.budget = DEFAULT_BUDGET if args.budget is None else args.budget
     asked = {"budget": args.budget, "horizon": args.horizon, "seed": args.seed}
 
     def once(workers: int) -> tuple[Plan, float]:

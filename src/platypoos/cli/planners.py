@@ -19,7 +19,7 @@ HEADS = {
     "deadline": "it stops at any time, or repeats plans with growing budgets until time is up",
     "uses": "what it makes use of, if the model has it",
     "memory": "it keeps what it knows from step to step of an episode",
-    "workers": "of an executor that it keeps busy",
+    "workers": "of an executor that it keeps busy, with a list of actions if it takes one",
     "guarantee": "what is proved of it, under the conditions of its paper",
 }
 
