@@ -1,0 +1,1 @@
+"""The default planner in machine code: a twin of ``planners/platypus``, file by file."""

@@ -1,0 +1,141 @@
+"""Batches of requests: written down, cut to the calls that are left, played, and learned from.
+
+It does what ``Search.ask`` and ``Search.learn``, the driver, and the simulator do for a Python
+model. A walk is learned from step by step: it is the same, as requests are chosen before.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from platypoos.checks import LARGEST_REWARD
+from platypoos.compiled.code import jit
+from platypoos.compiled.twin.arrays import BAD_REWARD, NONE, RANDOM_END, RANDOM_STATE
+from platypoos.compiled.twin.draws import draw_streams, start_stream
+from platypoos.compiled.twin.graph import (
+    ask_legal,
+    call_step,
+    count_options,
+    learn,
+    note_length,
+    same_row,
+)
+from platypoos.simulator.watch import GLANCE
+
+
+@jit
+def request(search: Any, state: int, place: int, steps: int, times: int, walker: int) -> None:
+    """Ask for walks from a state, with actions that are on the tape; see ``ask``.
+
+    Each takes a call at least, so what does not fit in the batch does not fit in the budget.
+    """
+    number = search.at[0].requests
+    if number < len(search.batch):
+        asked = search.batch[number]
+        asked.state, asked.place, asked.steps = state, place, steps
+        asked.times, asked.walker = times, walker
+    search.at[0].requests = number + 1
+
+
+@jit
+def ask(search: Any) -> bool:
+    """Have the requests played, and learn. False if the plan is over."""
+    at = search.at[0]
+    number, at.requests = min(at.requests, len(search.batch)), 0
+    if number == 0:
+        return True
+    left = at.end - at.calls
+    if left <= 0:
+        at.over = 1
+    elif at.calls > at.first_call and search.stop[0]:
+        at.over = at.late = 1
+    if at.over:
+        return False
+    fitting = 0  # see ``fitting`` in simulator/requests.py
+    while fitting < number and left > 0:
+        asked = search.batch[fitting]
+        if asked.steps * asked.times > left:
+            if asked.steps <= left:
+                asked.times = left // asked.steps
+            else:
+                asked.steps, asked.times = left, 1
+        left -= asked.steps * asked.times
+        fitting += 1
+    draw_streams(search, fitting)
+    for i in range(fitting):
+        asked = search.batch[i]
+        start_stream(search)
+        for _ in range(asked.times):
+            take_walk(search, asked.state, asked.place, asked.steps, asked.walker)
+    return True
+
+
+@jit
+def take_walk(search: Any, here: int, place: int, steps: int, walker: int) -> None:
+    """Make steps from a state, and learn from each; a walker's path goes on with them."""
+    at, graph = search.at[0], search.graph[0]
+    new = taken = 0
+    for i in range(steps):
+        if search.stop[0] and at.calls > at.first_call:
+            at.late = 1
+            break
+        action = search.tape[place + i]
+        if graph.masked:
+            action = choose(search, here, action)
+        at.at_state, at.at_action = here, action
+        at.calls += 1  # before the step: it may raise
+        row = graph.count
+        reward, ended = call_step(at.kernel, at.given, here, np.int64(action), row)
+        if not abs(reward) <= LARGEST_REWARD:
+            at.status, at.reward = BAD_REWARD, reward
+            raise ValueError
+        edge, is_new = learn(search, here, action, reward, ended)
+        after = search.edges[edge].after
+        if is_new:
+            new += 1
+        elif ended != (after == NONE) and search.states[here].time + 1 != graph.horizon:
+            at.status = RANDOM_END
+            raise ValueError
+        elif after != NONE and compares(search):
+            if not same_row(search, after, row):
+                at.status = RANDOM_STATE
+                raise ValueError
+        if walker != NONE:
+            walking = search.walkers[walker]
+            search.paths[walker, walking.steps] = edge
+            walking.steps += 1
+        taken += 1
+        here = after
+        if here == NONE:
+            break
+    note_length(search, taken, new)
+
+
+@jit
+def compares(search: Any) -> bool:
+    """Whether to see if a repeated step leads where it led before; see ``Watch.compares``."""
+    at = search.at[0]
+    calls = at.calls - at.first_call
+    if calls >= at.next_glance:
+        at.next_glance = 2 * calls
+        at.compares = GLANCE
+    if at.compares > 0:
+        at.compares -= 1
+        return True
+    return False
+
+
+@jit
+def choose(search: Any, state: int, action: int) -> int:
+    """The action to play: the planned one if it is legal, else a random legal one."""
+    ask_legal(search, state)
+    if search.legal[state, action] == 1:
+        return action
+    left = np.int64(search.rng.random() * count_options(search, state))
+    action = -1
+    while left >= 0:
+        action += 1
+        left -= search.legal[state, action]
+    return action

@@ -1,0 +1,244 @@
+"""Room for what the twin knows, and how Python calls machine code about it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cache
+from typing import Any
+
+import numba
+import numpy as np
+from numba import types
+
+from platypoos.compiled.code.handles import store
+from platypoos.compiled.code.unsafe import HANDLE_BYTES, HandleType, entry_point_for
+from platypoos.compiled.twin.arrays import (
+    CANDIDATE,
+    EDGE,
+    ENTRY,
+    EXPLORER,
+    GRAPH,
+    MOST_PROPOSED,
+    NONE,
+    OPENING,
+    REQUEST,
+    RULES,
+    SEARCH,
+    STATE,
+    WALKER,
+    Search,
+)
+from platypoos.compiled.twin.draws import AHEAD
+
+I4, I8, U4 = np.int32, np.int64, np.uint32
+
+
+class Room:
+    """The arrays of a search.
+
+    Args:
+        fields: the arrays that never grow, by their names in ``Search``.
+        row: a state of the model.
+        actions: how many actions there are.
+    """
+
+    def __init__(self, fields: dict[str, Any], row: Any, actions: int) -> None:
+        self.fields, self._row, self._actions = fields, row, actions
+        self.rows: Any = None
+        """The stored states, by their numbers."""
+        self.nodes = self.length = self.most = self.calls = -1
+        """How many states and edges, steps of a sequence, steps of a walk, and calls of a plan
+        there is room for."""
+        self._memory = np.empty(HANDLE_BYTES, np.uint8)
+        self.address = self._memory.ctypes.data
+        """Where machine code finds it."""
+
+    def empty(self, nodes: int) -> Room:
+        """Another one with the same contents but for the graph."""
+        fields = {**self.fields, "graph": self.fields["graph"].copy()}
+        other = Room(fields, self._row, self._actions)
+        other._make_nodes(nodes)
+        other._take_rest_of(self)
+        other.close()
+        return other
+
+    def _take_rest_of(self, other: Room) -> None:
+        self.length, self.most, self.calls = other.length, other.most, other.calls
+
+    def make(self, nodes: int, calls: int, length: int, most: int) -> bool:
+        """Have room for so much; returns whether states have moved."""
+        moved = nodes > self.nodes
+        if moved:
+            self._make_nodes(nodes if self.nodes < 0 else max(nodes, 2 * self.nodes))
+        if calls > self.calls:
+            self.calls = calls
+            self.fields["batch"] = np.empty(calls + 1, REQUEST)
+            self.fields["pool"] = np.empty(4 * (calls + 1 + AHEAD), U4)
+            self.fields["at"]["used"] = self.fields["at"]["pooled"] = 0
+        if length > self.length or most > self.most:
+            self._make_sequences(max(length, self.length), max(most, self.most))
+        self.close()
+        return moved
+
+    def _make_nodes(self, nodes: int) -> None:
+        """Room for states and edges; what is known is copied."""
+        graph, fields, actions = self.fields["graph"], self.fields, self._actions
+        self.nodes = nodes
+        known = int(graph["count"][0])
+        masked, valued = bool(graph["masked"][0]), bool(graph["valued"][0])
+        rows = np.empty((nodes + 1, len(self._row)), self._row.dtype)
+        larger: dict[str, Any] = {
+            "states": np.empty(nodes, STATE),
+            "edges": np.empty(nodes, EDGE),
+            "worth": np.empty(nodes if valued else 0),
+            "legal": np.empty((nodes if masked else 0, actions), np.uint8),
+        }
+        if self.rows is not None:
+            rows[:known] = self.rows[:known]
+            for name, array in larger.items():
+                some = fields[name][: min(len(array), int(graph["edges"][0]) + 1, len(fields[name]))]
+                array[: len(some)] = some
+        self.rows = rows
+        ring = np.empty(1 << nodes.bit_length(), I4)
+        if "queue" in fields:
+            old, waiting = fields["queue"], int(graph["waiting"][0])
+            ring[:waiting] = old[(int(graph["head"][0]) + np.arange(waiting)) % len(old)]
+            graph["head"] = 0
+        entries = nodes + 2
+        fields.update(
+            larger,
+            bits=rows.view(np.uint8).reshape(nodes + 1, -1),
+            queue=ring,
+            table=np.empty(1 << (2 * nodes).bit_length(), I4),
+            found=np.empty(nodes, I4),
+            noted=np.zeros(nodes, I4),
+            entries=np.empty((2, entries), ENTRY),
+            openings=np.empty((2, nodes + 1), OPENING),
+            opened=np.zeros((2, nodes), I4),
+            places=np.zeros((2, nodes), I4),
+            order=np.empty((2, entries), I4),
+        )
+
+    def _make_sequences(self, length: int, most: int) -> None:
+        """Room for sequences; only the decision and what is left of it are copied."""
+        fields, actions = self.fields, self._actions
+        self.length, self.most = length, most
+        walkers = len(fields["walkers"])
+        larger: dict[str, Any] = {
+            "actions": np.empty((actions + 1, most), I4),
+            "ways": np.empty((actions + 1, length), I4),
+            "rest": np.empty((1, most), I4),
+        }
+        if "rest" in fields:
+            for name, array in larger.items():
+                before = np.atleast_2d(fields[name])
+                array[:, : before.shape[1]] = before
+        larger["rest"] = larger["rest"][0]
+        tape = np.empty(actions + (walkers + 1) * most, I4)
+        tape[:actions] = np.arange(actions)
+        fields.update(
+            larger,
+            tape=tape,
+            paths=np.empty((walkers + 2, length), I4),
+            proposals=np.empty((MOST_PROPOSED, most), I4),
+            kept=np.empty(most, I4),
+            fresh=np.empty((2, length), I4),
+            means=np.empty((2, length)),
+            samples=np.empty((2, length), I8),
+            listed=np.empty(2 * length, I4),
+            weights=np.empty(2 * length),
+            power=np.empty(length + 1),
+        )
+
+    def close(self) -> None:
+        """Tell machine code where everything is."""
+        if len(self.fields) == len(Search._fields):
+            write(Search(**self.fields), self.address)
+
+
+def fixed_fields(actions: int, rules: Any, walks: int) -> dict[str, Any]:
+    """The arrays that never grow, but for random generators."""
+    walkers = max(actions, MOST_PROPOSED + 2 * walks)
+    explorers = np.zeros(2, EXPLORER)
+    explorers["h_max"] = 1
+    record = np.zeros(1, RULES)
+    for name in RULES.names or ():
+        record[name] = getattr(rules, name)
+    return {
+        "graph": np.zeros(1, GRAPH),
+        "at": np.zeros(1, SEARCH),
+        "rules": record,
+        "explorers": explorers,
+        "ends": np.empty(2, ENTRY),
+        "twister": np.empty((2, 625), U4),
+        "stop": np.zeros(1, I8),
+        "walkers": np.empty(walkers, WALKER),
+        "turns": np.empty(walkers, I4),
+        "asked": np.zeros((1 << (2 * walkers).bit_length(), 3), I8),
+        "lengths": np.empty(MOST_PROPOSED, I4),
+        "candidates": np.zeros(actions + 1, CANDIDATE),
+        "best": np.empty(actions, I4),
+        "tried": np.zeros(actions, I4),
+        "lists": np.empty((4, actions), I4),
+        "numbers": np.empty(actions + 1),
+        "steps": np.zeros(2, I8),
+    }
+
+
+# ---------------------------------------------------------------------- calls of machine code
+
+
+@cache
+def _kind() -> Any:
+    """The type of a ``Search`` in compiled code; it is always the same."""
+    from_rules = fixed_fields(1, _Zeros(), 1)
+    rng = np.random.default_rng(0)
+    from_rules |= {"seeder": rng, "rng": rng, "stream": np.zeros(4, U4), "half": np.zeros(1, U4)}
+    room = Room(from_rules, np.zeros(1), 1)
+    room._make_nodes(1)  # noqa: SLF001  in this file
+    room._make_sequences(1, 1)  # noqa: SLF001
+    room.fields["batch"], room.fields["pool"] = np.empty(1, REQUEST), np.empty(1, U4)
+    return numba.typeof(Search(**room.fields))
+
+
+class _Zeros:
+    """Rules of no meaning."""
+
+    def __getattr__(self, name: str) -> float:
+        return 0.0
+
+
+@cache
+def _writer() -> Callable[..., Any]:
+    return entry_point_for(store, (_kind(), types.int64))
+
+
+def write(search: Search, address: int) -> None:
+    """Write a search to where machine code will find it."""
+    _writer()(search, address)
+
+
+class Entry:
+    """A compiled function of a search, called without the search for its types.
+
+    Args:
+        function: what is called.
+        kinds: the types of its arguments; ``Entry.SEARCH`` stands for a search.
+    """
+
+    SEARCH = object()
+
+    def __init__(self, function: Any, *kinds: Any) -> None:
+        self._function, self._kinds = function, kinds
+        self._entry: Callable[..., Any] | None = None
+
+    def __call__(self, *args: Any) -> Any:
+        """Call it; it is compiled, or read from disk, the first time."""
+        if self._entry is None:
+            search = HandleType(_kind())
+            kinds = tuple(search if k is Entry.SEARCH else k for k in self._kinds)
+            self._entry = entry_point_for(self._function, kinds)
+        return self._entry(*args)
+
+
+__all__ = ["NONE", "Entry", "Room", "fixed_fields"]

@@ -1,0 +1,504 @@
+"""One decision of the twin: what ``Session`` is for the plain planner."""
+
+from __future__ import annotations
+
+import ctypes
+import math
+import threading
+import time
+from collections.abc import Callable
+from typing import Any
+from weakref import WeakKeyDictionary
+
+import numpy as np
+from numba import types
+from numba.core.errors import NumbaError
+
+from platypoos.checks import check_state
+from platypoos.compiled.code import handle
+from platypoos.compiled.code.unsafe import address_of
+from platypoos.compiled.ledger.first_class import FUNCTIONS, Given, first_class
+from platypoos.compiled.ledger.simulator import CompiledSimulator
+from platypoos.compiled.twin import decision, graph, plan, room
+from platypoos.compiled.twin.arrays import (
+    BAD_REWARD,
+    BAD_VALUE,
+    FINE,
+    NO_LEGAL,
+    NONE,
+    RANDOM_END,
+    RANDOM_STATE,
+    Search,
+)
+from platypoos.compiled.twin.draws import OF_GRAPH, OF_SEARCH, bits_64, seed
+from platypoos.compiled.twin.room import Entry, Room, fixed_fields
+from platypoos.errors import ModelError
+from platypoos.ledger.tree import Tree, make_tree
+from platypoos.models.advice import Advisor
+from platypoos.models.failures import bad_reward, explained, not_deterministic, unlike_before
+from platypoos.plan import Lead, Noise
+from platypoos.planners.platypus.decision import WIDE
+from platypoos.planners.platypus.plan import LEAST_STEPS, NEGLIGIBLE
+from platypoos.planners.platypus.rules import Rules
+from platypoos.planners.platypus.session import spend_in_parts
+from platypoos.planners.platypus.tree import DEEPEST
+from platypoos.search.base import Task
+from platypoos.simulator.asking import legal_from, listed_actions
+from platypoos.simulator.pace import Pace, never
+from platypoos.simulator.streams import Stream
+from platypoos.simulator.watch import COMPARED, Watch
+
+_plan = Entry(plan.plan, Entry.SEARCH, types.int64)
+_decide = Entry(decision.decide, Entry.SEARCH)
+_is_sure = Entry(plan.is_sure, Entry.SEARCH)
+_state_of = Entry(graph.state_of, Entry.SEARCH, types.int64)
+_look_up = Entry(graph.look_up, Entry.SEARCH, types.int64, types.int64)
+_fill_table = Entry(graph.fill_table, Entry.SEARCH)
+_seed = Entry(seed, Entry.SEARCH, types.int64, types.uint64)
+_bits_64 = Entry(bits_64, Entry.SEARCH, types.int64)
+_find_edge = Entry(graph.find_edge, Entry.SEARCH, types.int64, types.int64)
+_count_options = Entry(graph.count_options, Entry.SEARCH, types.int64)
+_take_moments = Entry(graph.take_moments, Entry.SEARCH)
+_reachable = Entry(graph.reachable, Entry.SEARCH)
+_copy_kept = Entry(graph.copy_kept, Entry.SEARCH, Entry.SEARCH, types.int64)
+
+QUICK = 0.05
+"""Plans that take longer, or that have a clock, are made in a thread of their own, so that this
+one can look at the clock and listen to Ctrl-C."""
+_ADDRESSES: WeakKeyDictionary[Any, dict[str, int]] = WeakKeyDictionary()
+"""Of the functions of models, compiled."""
+_PACES: WeakKeyDictionary[Any, float] = WeakKeyDictionary()
+"""Seconds that a call took in the last plan with a model."""
+_LOADED: dict[int, Any] = {}
+
+
+class Calls:
+    """The calls of a decision: what ``spend_in_parts`` and clocks know of a simulator."""
+
+    def __init__(self, session: CompiledSession, budget: int) -> None:
+        self._session, self.budget = session, budget
+        self.due: Callable[[], bool] = never
+        self.until: float | None = None
+        self.pace = Pace()
+
+    @property
+    def calls(self) -> int:
+        """Made in this decision."""
+        at = self._session.at
+        return int(at["calls"][0] - at["first_call"][0])
+
+
+class CompiledSession:
+    """What is known of a compiled model, and the plans that are made with it.
+
+    Args:
+        task: what is asked for.
+        discount: γ.
+        rules: constants of the planner.
+    """
+
+    scenarios = None
+    """Dynamics are deterministic."""
+
+    def __init__(self, task: Task, discount: float, rules: Rules) -> None:
+        self.task, self.discount, self.rules = task, discount, rules
+        model, actions = task.model, task.num_actions
+        self.model = model
+        number = task.tie_seed()
+        self._stream = Stream()
+        self._rows = model.initial_state
+        fields = fixed_fields(actions, rules, rules.most_walks)
+        fields |= {"seeder": task.rng, "rng": self._stream.rng, **_memory_of(self._stream)}
+        now = self.graph = fields["graph"]
+        self.at, self._stop = fields["at"], fields["stop"]
+        now["discount"] = discount
+        now["span"] = 1.0 / (1.0 - discount) if discount < 1.0 else 1.0
+        now["num_actions"] = actions
+        now["horizon"] = NONE if task.horizon is None else task.horizon
+        now["surveyed"], now["tail"] = -1, 4
+        now["masked"], now["valued"] = model.legal is not None, model.value is not None
+        now["shrinks"] = rules.shrinkage
+        at = self.at
+        at["tree_wins"] = at["sequence_wins"] = at["length"] = 1
+        at["leader"] = NONE
+        at["greed"] = rules.greedy_share
+        self.room = Room(fields, model.initial_state, actions)
+        self.given: Any = None
+        self._begin_decision(task)
+        self._make_room(task.budget, 1, 1)
+        _seed(self.room, OF_GRAPH, number)
+        self.room.rows[0] = check_state(task.state, model.initial_state)
+        self._guarded(_state_of, 0)
+        _seed(self.room, OF_SEARCH, _bits_64(self.room, OF_GRAPH))
+
+    def _begin_decision(self, task: Task) -> None:
+        at = self.at
+        self.simulator = Calls(self, task.budget)
+        at["first_call"] = at["calls"]
+        at["compares"], at["next_glance"] = COMPARED, 128
+        at["used"] = at["pooled"] = 0
+        self.room.fields["seeder"] = task.rng
+
+    def _make_room(self, calls: int, length: int, most: int) -> None:
+        """Room for so many calls, and for sequences of so many steps."""
+        fits = self.room.make(int(self.graph["count"][0]) + calls + 1, calls, length, most)
+        if fits or self.given is None:
+            self._connect()
+
+    def _connect(self) -> None:
+        """Let the model's functions know where the states are."""
+        given = Given(self.room.rows, self.model.params, self._stream.rng)
+        self.given = handle(given)
+        at = self.at
+        for name, address in self._addresses(given).items():
+            at[name] = address
+        at["given"] = self.given.address
+        _fill_table(self.room)
+
+    def _addresses(self, given: Given) -> dict[str, int]:
+        """Where the machine code of the model's functions is."""
+        model = self.model
+        known = _ADDRESSES.get(model)
+        if known is None:
+            said = {
+                "kernel": model.kernel,
+                "legal_kernel": model.legal,
+                "value_kernel": model.value,
+            }
+            said = {name: function for name, function in said.items() if function is not None}
+            try:
+                made = first_class(said, given)
+            except NumbaError as error:
+                CompiledSimulator._blame_kernel(self, given, error)  # type: ignore[arg-type]  # noqa: SLF001
+                raise
+            known = {
+                name.removesuffix("_kernel"): address_of(function, FUNCTIONS[name][1].args)
+                for name, function in made.items()
+            }
+            known["kernel"] = address_of(made["kernel"], FUNCTIONS["kernel"][1].args)
+            self.model.functions  # noqa: B018
+            known = {n if n != "" else "kernel": a for n, a in known.items()}
+            _ADDRESSES[model] = known
+            _LOADED[id(model)] = made
+        return known
+
+    def go_on(self, task: Task, root: int, *, followed: bool) -> None:
+        """Make the next decision, from a state that is known."""
+        self.task = task
+        fields, at = self.room.fields, self.at
+        at["rest"] = 0
+        if followed and at["decided"][0]:
+            self._leave_rest(fields["actions"][-1], int(fields["candidates"]["count"][-1]), 1)
+        self.graph["root"] = root
+        at["length"], at["leader"], at["ranked"] = 1, NONE, 0
+        at["decided"] = 0
+        fields["candidates"]["steps"] = 0
+        self._begin_decision(task)
+        self.room.close()
+
+    def take_over(self, other: CompiledSession) -> None:
+        """Begin with what is left of the sequence of another session."""
+        if other.at["decided"][0]:
+            fields = other.room.fields
+            count = int(fields["candidates"]["count"][-1])
+            self._make_room(self.task.budget, 1, count)
+            self._leave_rest(fields["actions"][-1], count, 1)
+
+    def _leave_rest(self, actions: Any, count: int, start: int) -> None:
+        """Begin the next plan with the end of a sequence."""
+        self.room.fields["rest"][: count - start] = actions[start:count]
+        self.at["rest"] = count - start
+
+    # ------------------------------------------------------------------ calls
+
+    def spend(self, *, stop_when_sure: bool = False) -> None:
+        """Plan with the budget of the task, or until its clock runs out."""
+        self.at["stops"] = stop_when_sure
+        is_sure = (lambda: bool(_is_sure(self.room))) if stop_when_sure else None
+        spend_in_parts(self.simulator, self.task, self._drive, is_sure)  # type: ignore[arg-type]
+
+    def _drive(self, budget: int, due: Callable[[], bool]) -> bool:
+        """Make a plan, or go on with it; False if time was up."""
+        at, fields = self.at, self.room.fields
+        leader = int(at["leader"][0])
+        if leader != NONE:  # go on with another plan for the same state
+            count = int(fields["candidates"]["count"][leader])
+            self._leave_rest(fields["actions"][leader], count, 0)
+        length = self._length_for(budget)
+        rest = int(at["rest"][0])
+        self._make_room(budget, length, max(DEEPEST * length + 1, rest))
+        at["length"] = length
+        gamma = self.discount
+        fields = self.room.fields
+        fields["power"][: length + 1] = [gamma**t for t in range(length + 1)]
+        rules = self.rules
+        width = max(1, min(rules.most_walks, int(rules.batch_share * budget / length)))
+        at["width"] = width
+        options = self._options()
+        at["stage"] = max(2 * options, budget // rules.stages, width * length // 2)
+        self._stop[0] = 0
+        began = time.perf_counter()
+        before = int(at["calls"][0])
+        if due is never and budget * _PACES.get(self.model, math.inf) < QUICK:
+            self._guarded(_plan, budget)
+        else:
+            self._in_thread(budget, due)
+        made = int(at["calls"][0]) - before
+        seconds = time.perf_counter() - began
+        self.simulator.pace.note(made, seconds)
+        _PACES[self.model] = seconds / max(1, made)
+        return not at["late"][0]
+
+    def _in_thread(self, budget: int, due: Callable[[], bool]) -> None:
+        """Make the plan in another thread; this one looks at the clock."""
+        done, errors = threading.Event(), []
+
+        def work() -> None:
+            try:
+                self._guarded(_plan, budget)
+            except BaseException as error:  # noqa: BLE001  raised again below
+                errors.append(error)
+            finally:
+                done.set()
+
+        thread = threading.Thread(target=work, daemon=True)
+        thread.start()
+        try:
+            while not done.wait(0.0005 if due is not never else 0.05):
+                if due():
+                    self._stop[0] = 1
+                    break
+        except BaseException:
+            self._stop[0] = 1
+            raise
+        finally:
+            thread.join()
+        if errors:
+            raise errors[0]
+
+    def _options(self) -> int:
+        return int(self._guarded(_count_options, int(self.graph["root"][0])))
+
+    def _length_for(self, budget: int) -> int:
+        """How long sequences are; see ``length_for`` of the plain planner."""
+        gamma, rules, task = self.discount, self.rules, self.task
+        if gamma == 0.0:
+            return 1
+        left = math.inf
+        time_of_root = 0
+        if task.horizon is not None:
+            horizon = int(self.graph["horizon"][0])
+            time_of_root = int(self.room.fields["states"]["time"][int(self.graph["root"][0])])
+            left = horizon - time_of_root
+        far = left if gamma == 1.0 else min(left, math.log(NEGLIGIBLE) / math.log(gamma))
+        share, least = rules.length_share, rules.shortest_kept
+        if not self.at["rest"][0]:
+            share, least = rules.seed_share, rules.shortest
+        most = min(budget // 4, max(least, share * budget / max(1, self._options())))
+        if task.horizon is not None:
+            most = min(most, left)
+        return max(1, int(min(max(LEAST_STEPS, far), most)))
+
+    # ------------------------------------------------------------------ failures
+
+    def _guarded(self, function: Callable[..., Any], *args: Any) -> Any:
+        """Call machine code; what the model did wrong becomes our error."""
+        try:
+            with np.errstate(all="ignore"):
+                return function(self.room, *args)
+        except Exception as error:
+            failure = self._failure(error)
+            if isinstance(failure, ModelError):
+                failure.calls = self.simulator.calls
+            raise failure from (error if self.at["status"][0] == FINE else None)
+
+    def _failure(self, error: Exception) -> BaseException:
+        at, rows = self.at, self.room.rows
+        status, self.at["status"] = int(at["status"][0]), FINE
+        at["status"] = status
+        state, action = rows[int(at["at_state"][0])].copy(), int(at["at_action"][0])
+        try:
+            if status == BAD_VALUE:
+                Advisor(self.model).value(state)
+            elif status == NO_LEGAL:
+                legal = legal_from(self.model.single_legal(), listed_actions(self.model))
+                assert legal is not None  # noqa: S101  it was asked
+                legal(state)
+        except ModelError as reason:
+            return reason
+        if status == BAD_REWARD:
+            return bad_reward(float(at["reward"][0]), state, action)
+        if status == RANDOM_END:
+            return not_deterministic(state, action)
+        if status == RANDOM_STATE:
+            edge = int(_find_edge(self.room, int(at["at_state"][0]), action))
+            after = int(self.room.fields["edges"]["after"][edge])
+            got = rows[int(self.graph["count"][0])].copy()
+            return unlike_before(state, action, rows[after].copy(), got)
+        return explained(error, state, action)
+
+    # ------------------------------------------------------------------ what is known
+
+    @property
+    def has_tried(self) -> bool:
+        """Whether there is a sample of a first action."""
+        return bool(self.room.fields["states"]["degree"][int(self.graph["root"][0])])
+
+    def tree(self) -> Tree:
+        """All that was searched."""
+        return Searched(self.room, int(self.graph["root"][0])).tree()
+
+    def first_samples(self) -> dict[int, tuple[float, int]]:
+        """The mean reward and the number of samples of each first action."""
+        edges, origin = self.room.fields["edges"], float(self.graph["origin"][0])
+        found = {}
+        edge = int(self.room.fields["states"]["first"][int(self.graph["root"][0])])
+        while edge != NONE:
+            known = edges[edge]
+            found[int(known["action"])] = float(known["mean"]) + origin, int(known["samples"])
+            edge = int(known["next"])
+        return found
+
+    def noise(self) -> tuple[float, float]:
+        """The variance of a sample, and that of all rewards."""
+        _take_moments(self.room)
+        now = self.graph
+        squares = float(now["squares"][0])
+        variance = squares / int(now["degrees"][0]) if squares > 0.0 else 0.0
+        return variance, float(now["total_variance"][0])
+
+    def root_state(self) -> Any:
+        """The state that is planned for."""
+        return self.room.rows[int(self.graph["root"][0])].copy()
+
+    @property
+    def decided(self) -> int | None:
+        """The first action of the last decision."""
+        return int(self.room.fields["actions"][-1, 0]) if self.at["decided"][0] else None
+
+    def find(self, state: Any, time: int, taken: int | None, model: Any) -> int | None:
+        """The known state that the system is in, after an action was taken; None if it is not."""
+        now, fields = self.graph, self.room.fields
+        count = int(now["count"][0])
+        self.room.rows[count] = check_state(state, self.model.initial_state)
+        place = int(_look_up(self.room, count, time))
+        found: int | None = int(fields["table"][place])
+        found = None if found == NONE else found
+        edge = NONE
+        if taken is not None:
+            edge = int(_find_edge(self.room, int(now["root"][0]), taken))
+        expected = NONE if edge == NONE else int(fields["edges"]["after"][edge])
+        if expected != NONE:
+            elsewhere = Watch(model, state).is_elsewhere(self.room.rows[expected], state)
+            late = int(now["horizon"][0]) != NONE and fields["states"]["time"][expected] != time
+            if elsewhere or late:
+                expected = NONE  # the system is not the model
+        return found if expected == NONE else expected
+
+    def keep_most(self, most: int) -> None:
+        """Forget states that are out of reach, and then the furthest, until ``most`` are left."""
+        if int(self.graph["count"][0]) <= most:
+            return
+        count = min(int(_reachable(self.room)), max(1, most))
+        smaller = self.room.empty(count + self.task.budget + 1)
+        _copy_kept(self.room, smaller, count)
+        self.room = smaller
+        self.graph = smaller.fields["graph"]
+        self._connect()
+
+    # ------------------------------------------------------------------ the decision
+
+    def describe(self) -> dict[str, Any]:
+        """The fields of ``Plan`` that depend on the search."""
+        nodes = int(_decide(self.room))
+        now, at, fields = self.graph[0], self.at[0], self.room.fields
+        tree = make_tree(nodes)
+        actions = self.task.num_actions
+        values, ends = np.full(actions, np.nan), np.empty(actions, np.int64)
+        sources, after = np.empty(nodes, np.int64), np.empty(nodes, np.int64)
+        _lay_out()(self.room, tree, values, ends, sources, after)
+        origin, root = float(now["origin"]), int(now["root"])
+        values += origin * self._span(root)
+        goes_on = np.flatnonzero(after != NONE)
+        states = dict(zip(goes_on.tolist(), self.room.rows[after[goes_on]], strict=True))
+        chosen, rival = int(fields["actions"][-1, 0]), int(at["rival"])
+        heard = None
+        if at["has_lead"]:
+            lead, error = float(at["lead"]), WIDE * float(at["lead_error"])
+            heard = Lead(lead, lead - error, lead + error)
+        squares = float(now["squares"])
+        variance = squares / int(now["degrees"]) if squares > 0.0 else 0.0
+        sure = float(at["confidence"])
+        return {
+            "tree": tree,
+            "node": int(ends[chosen]),
+            "action": chosen,
+            "value": float(values[chosen]),
+            "reward_floor": float(now["rate"]) + origin,
+            "estimates": values,
+            "heard": heard,
+            "rival_index": None if rival == NONE else rival,
+            "confidence": sure,
+            "signs": (float(at["ahead"]), float(at["solid"]), float(at["looked"])),
+            "enough": sure >= plan.CLEAR,
+            "states": states,
+            "sources": sources,
+            "noise": Noise(math.sqrt(variance), float(now["middle"]) + origin, float(now["spread"])),
+            "searched": Searched(self.room, root),
+        }
+
+    def _span(self, state: int) -> float:
+        horizon = int(self.graph["horizon"][0])
+        if horizon == NONE:
+            return float(self.graph["span"][0])
+        left = max(0, horizon - int(self.room.fields["states"]["time"][state]))
+        gamma = self.discount
+        return float(left) if gamma == 1.0 else (1.0 - gamma**left) / (1.0 - gamma)
+
+
+class Searched:
+    """All that was searched, as a tree: each state below the first edge that led to it."""
+
+    def __init__(self, arrays: Room, root: int) -> None:
+        self._room, self._root = arrays, root
+
+    def tree(self) -> Tree:
+        """Make the tree."""
+        tree = make_tree(1 + int(self._room.fields["graph"]["edges"][0]))
+        _span()(self._room, self._root, tree)
+        return tree.trimmed()
+
+
+def _lay_out() -> Entry:
+    return _entry_of_tree(decision.lay_out, 0)
+
+
+def _span() -> Entry:
+    return _entry_of_tree(decision.span, 1)
+
+
+_ENTRIES: dict[int, Entry] = {}
+
+
+def _entry_of_tree(function: Any, number: int) -> Entry:
+    if number not in _ENTRIES:
+        import numba
+
+        tree = numba.typeof(make_tree(1))
+        floats, ints = types.float64[::1], types.int64[::1]
+        kinds = (tree, floats, ints, ints, ints) if number == 0 else (types.int64, tree)
+        _ENTRIES[number] = Entry(function, Entry.SEARCH, *kinds)
+    return _ENTRIES[number]
+
+
+def _memory_of(stream: Stream) -> dict[str, Any]:
+    """Where the state of a generator is, and whether half of a draw is left over."""
+    address = stream._bits.ctypes.state_address  # noqa: SLF001
+    where = ctypes.c_void_p.from_address(address).value
+    assert where is not None  # noqa: S101  whoever calls has looked
+    words = np.frombuffer((ctypes.c_char * 16).from_address(where), np.uint32)
+    half = np.frombuffer((ctypes.c_char * 4).from_address(address + 8), np.uint32)
+    return {"stream": words, "half": half}
+
+
+__all__ = ["CompiledSession", "Search", "room"]
