@@ -220,6 +220,13 @@ MOST_PROPOSED = 512
 """Sequences that wait to be walked. With rounds that grow by a tenth there are fewer."""
 
 
+Bits = int
+Ints = NDArray[np.int32]
+Places = NDArray[np.int64]
+Floats = NDArray[np.float64]
+Words = NDArray[np.uint32]
+
+
 class Search(NamedTuple):
     """All of it. A sequence is a row of actions; a path is a row of edges."""
 

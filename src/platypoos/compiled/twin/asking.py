@@ -6,13 +6,10 @@ model. A walk is learned from step by step: it is the same, as requests are chos
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from platypoos.checks import LARGEST_REWARD
-from platypoos.compiled.code import jit
-from platypoos.compiled.twin.arrays import BAD_REWARD, NONE, RANDOM_END, RANDOM_STATE
+from platypoos.compiled.twin.arrays import BAD_REWARD, NONE, RANDOM_END, RANDOM_STATE, Search
 from platypoos.compiled.twin.draws import draw_streams, start_stream
 from platypoos.compiled.twin.graph import (
     ask_legal,
@@ -22,11 +19,12 @@ from platypoos.compiled.twin.graph import (
     note_length,
     same_row,
 )
+from platypoos.compiled.twin.parts import part
 from platypoos.simulator.watch import GLANCE
 
 
-@jit
-def request(search: Any, state: int, place: int, steps: int, times: int, walker: int) -> None:
+@part
+def request(search: Search, state: int, place: int, steps: int, times: int, walker: int) -> None:
     """Ask for walks from a state, with actions that are on the tape; see ``ask``.
 
     Each takes a call at least, so what does not fit in the batch does not fit in the budget.
@@ -39,8 +37,8 @@ def request(search: Any, state: int, place: int, steps: int, times: int, walker:
     search.at[0].requests = number + 1
 
 
-@jit
-def ask(search: Any) -> bool:
+@part
+def ask(search: Search) -> bool:
     """Have the requests played, and learn. False if the plan is over."""
     at = search.at[0]
     number, at.requests = min(at.requests, len(search.batch)), 0
@@ -72,8 +70,8 @@ def ask(search: Any) -> bool:
     return True
 
 
-@jit
-def take_walk(search: Any, here: int, place: int, steps: int, walker: int) -> None:
+@part
+def take_walk(search: Search, here: int, place: int, steps: int, walker: int) -> None:
     """Make steps from a state, and learn from each; a walker's path goes on with them."""
     at, graph = search.at[0], search.graph[0]
     new = taken = 0
@@ -113,8 +111,8 @@ def take_walk(search: Any, here: int, place: int, steps: int, walker: int) -> No
     note_length(search, taken, new)
 
 
-@jit
-def compares(search: Any) -> bool:
+@part
+def compares(search: Search) -> bool:
     """Whether to see if a repeated step leads where it led before; see ``Watch.compares``."""
     at = search.at[0]
     calls = at.calls - at.first_call
@@ -127,8 +125,8 @@ def compares(search: Any) -> bool:
     return False
 
 
-@jit
-def choose(search: Any, state: int, action: int) -> int:
+@part
+def choose(search: Search, state: int, action: int) -> int:
     """The action to play: the planned one if it is legal, else a random legal one."""
     ask_legal(search, state)
     if search.legal[state, action] == 1:

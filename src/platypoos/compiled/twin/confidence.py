@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 import math
-from typing import Any
 
 import numpy as np
 
-from platypoos.compiled.code import jit
-from platypoos.compiled.twin.arrays import NONE
+from platypoos.compiled.twin.arrays import NONE, Search
 from platypoos.compiled.twin.graph import count_options, edge_value, find_edge, is_noisy
+from platypoos.compiled.twin.parts import part
 from platypoos.compiled.twin.sequences import standard_error
 from platypoos.plan import PROVED
 from platypoos.planners.platypus.confidence import AHEAD, BOTH, CONSTANT, DEEP
 
 
-@jit
-def note_confidence(search: Any) -> None:
+@part
+def note_confidence(search: Search) -> None:
     """The probability that no other first action is clearly better than the decision."""
     at, graph = search.at[0], search.graph[0]
     note_signs(search)
@@ -28,8 +27,8 @@ def note_confidence(search: Any) -> None:
     at.confidence = at.looked * odds / (1.0 + odds)
 
 
-@jit
-def note_signs(search: Any) -> None:
+@part
+def note_signs(search: Search) -> None:
     """Look at the candidates, and at the known graph."""
     at, graph, row = search.at[0], search.graph[0], len(search.candidates) - 1
     chosen = search.edges[search.ways[row, 0]].action
@@ -69,8 +68,8 @@ def note_signs(search: Any) -> None:
     at.looked = 1.0 if is_noisy(search) else (graph.degrees + 1) / (graph.degrees + 2)
 
 
-@jit
-def solid_steps(search: Any, edge: int) -> float:
+@part
+def solid_steps(search: Search, edge: int) -> float:
     """Steps of the best known policy through states in which all actions were tried."""
     if edge == NONE:
         return 0.0

@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-from platypoos.compiled.code import jit
-from platypoos.compiled.twin.arrays import NONE
+from platypoos.compiled.twin.arrays import NONE, Floats, Places, Search
 from platypoos.compiled.twin.confidence import note_confidence
 from platypoos.compiled.twin.graph import is_noisy
 from platypoos.compiled.twin.jury import fresh_lead
+from platypoos.compiled.twin.parts import part
 from platypoos.compiled.twin.plan import recommend
 from platypoos.compiled.twin.sequences import weigh_candidate
-from platypoos.ledger.tree import ROOT, TERMINAL, set_node, set_root
+from platypoos.ledger.tree import ROOT, TERMINAL, Tree, set_node, set_root
 
 
-@jit
-def decide(search: Any) -> int:
+@part
+def decide(search: Search) -> int:
     """Choose, say how sure that is, and count the nodes of the sequences to show."""
     at, row = search.at[0], len(search.candidates) - 1
     if not recommend(search):
@@ -31,8 +29,8 @@ def decide(search: Any) -> int:
     return count
 
 
-@jit
-def first_step(search: Any) -> None:
+@part
+def first_step(search: Search) -> None:
     """Time was up before a whole sequence was known: take the best first step."""
     edges, row = search.edges, len(search.candidates) - 1
     best = edge = search.states[search.graph[0].root].first
@@ -46,8 +44,8 @@ def first_step(search: Any) -> None:
     search.at[0].decided = 1
 
 
-@jit
-def is_heard(search: Any, which: int, row: int) -> bool:
+@part
+def is_heard(search: Search, which: int, row: int) -> bool:
     """Whether one of the last two that were heard has the path of a candidate."""
     if search.steps[which] != search.candidates[row].steps:
         return False
@@ -57,8 +55,8 @@ def is_heard(search: Any, which: int, row: int) -> bool:
     return True
 
 
-@jit
-def rival_of(search: Any) -> int:
+@part
+def rival_of(search: Search) -> int:
     """The first action of what the decision is compared with, or NONE; see the plain planner."""
     at, row = search.at[0], len(search.candidates) - 1
     if at.has_fresh and is_noisy(search):
@@ -80,8 +78,8 @@ def rival_of(search: Any) -> int:
     return rival
 
 
-@jit
-def note_lead(search: Any) -> None:
+@part
+def note_lead(search: Search) -> None:
     """The lead over the rival by samples that nothing was chosen by."""
     at, row = search.at[0], len(search.candidates) - 1
     at.has_lead = 0
@@ -96,8 +94,10 @@ def note_lead(search: Any) -> None:
             at.lead = -at.lead
 
 
-@jit
-def lay_out(search: Any, tree: Any, values: Any, ends: Any, sources: Any, after: Any) -> None:
+@part
+def lay_out(
+    search: Search, tree: Tree, values: Floats, ends: Places, sources: Places, after: Places
+) -> None:
     """Write the sequences to show to a tree.
 
     Args:
@@ -136,8 +136,8 @@ def lay_out(search: Any, tree: Any, values: Any, ends: Any, sources: Any, after:
             search.noted[search.ways[at, t]] = 0
 
 
-@jit
-def add_node(search: Any, tree: Any, parent: int, depth: int, number: int) -> int:
+@part
+def add_node(search: Search, tree: Tree, parent: int, depth: int, number: int) -> int:
     """Add an edge to a tree; returns its node."""
     edge, node = search.edges[number], tree.size[0]
     tree.size[0] += 1
@@ -148,8 +148,8 @@ def add_node(search: Any, tree: Any, parent: int, depth: int, number: int) -> in
     return node
 
 
-@jit
-def span(search: Any, root: int, tree: Any) -> None:
+@part
+def span(search: Search, root: int, tree: Tree) -> None:
     """Write all known edges from a state on, each state below the first edge that leads to it."""
     graph, found, places = search.graph[0], search.found, search.order[0]
     graph.marks += 1

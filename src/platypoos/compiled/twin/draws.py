@@ -6,7 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from platypoos.compiled.code import jit
+from platypoos.compiled.twin.arrays import Bits, Ints, Search, Words
+from platypoos.compiled.twin.parts import part
 
 OF_GRAPH, OF_SEARCH = 0, 1
 SIZE, HALF = 624, 397
@@ -14,8 +15,8 @@ AHEAD = 256
 """Streams drawn beforehand; see ``simulator/streams.py``."""
 
 
-@jit
-def seed(search: Any, which: int, number: int) -> None:
+@part
+def seed(search: Search, which: int, number: Bits) -> None:
     """``random.Random(number)``, of 64 bits at most."""
     words = search.twister[which]
     number = np.uint64(number)
@@ -29,7 +30,7 @@ def seed(search: Any, which: int, number: int) -> None:
     for _ in range(SIZE):
         before = np.uint64(words[i - 1])
         key = (number >> np.uint64(32 * j)) & np.uint64(0xFFFFFFFF)
-        mixed = (np.uint64(words[i]) ^ ((before ^ (before >> np.uint64(30))) * np.uint64(1664525)))
+        mixed = np.uint64(words[i]) ^ ((before ^ (before >> np.uint64(30))) * np.uint64(1664525))
         words[i] = np.uint32((mixed + key + np.uint64(j)) & np.uint64(0xFFFFFFFF))
         i += 1
         j = j + 1 if j + 1 < size else 0
@@ -50,8 +51,8 @@ def seed(search: Any, which: int, number: int) -> None:
     words[SIZE] = np.uint32(SIZE)
 
 
-@jit
-def _next_block(words: Any) -> None:
+@part
+def _next_block(words: Words) -> None:
     upper, lower = np.uint32(0x80000000), np.uint32(0x7FFFFFFF)
     for i in range(SIZE):
         y = (words[i] & upper) | (words[(i + 1) % SIZE] & lower)
@@ -62,8 +63,8 @@ def _next_block(words: Any) -> None:
     words[SIZE] = np.uint32(0)
 
 
-@jit
-def bits_32(search: Any, which: int) -> Any:
+@part
+def bits_32(search: Search, which: int) -> Any:
     """32 random bits."""
     words = search.twister[which]
     if words[SIZE] >= SIZE:
@@ -78,22 +79,22 @@ def bits_32(search: Any, which: int) -> Any:
     return np.uint32(y)
 
 
-@jit
-def draw(search: Any, which: int) -> float:
+@part
+def draw(search: Search, which: int) -> float:
     """``random()``."""
     high = np.float64(bits_32(search, which) >> np.uint32(5))
     low = np.float64(bits_32(search, which) >> np.uint32(6))
     return (high * 67108864.0 + low) * (1.0 / 9007199254740992.0)  # type: ignore[no-any-return]
 
 
-@jit
-def bits_64(search: Any, which: int) -> Any:
+@part
+def bits_64(search: Search, which: int) -> Any:
     """``getrandbits(64)``."""
     low = np.uint64(bits_32(search, which))
     return low | (np.uint64(bits_32(search, which)) << np.uint64(32))
 
 
-@jit
+@part
 def bit_length(number: int) -> int:
     """``int.bit_length``."""
     length = 0
@@ -103,8 +104,8 @@ def bit_length(number: int) -> int:
     return length
 
 
-@jit
-def below(search: Any, which: int, number: int) -> int:
+@part
+def below(search: Search, which: int, number: int) -> int:
     """``randrange(number)``, up to 2^31."""
     bits = bit_length(number)
     while True:
@@ -113,16 +114,16 @@ def below(search: Any, which: int, number: int) -> int:
             return drawn
 
 
-@jit
-def shuffle(search: Any, which: int, items: Any, count: int) -> None:
+@part
+def shuffle(search: Search, which: int, items: Ints, count: int) -> None:
     """``shuffle`` of the first ``count`` items."""
     for i in range(count - 1, 0, -1):
         j = below(search, which, i + 1)
         items[i], items[j] = items[j], items[i]
 
 
-@jit
-def draw_streams(search: Any, number: int) -> None:
+@part
+def draw_streams(search: Search, number: int) -> None:
     """Have the starts of so many streams ready; see ``Streams.draw``."""
     at, pool = search.at[0], search.pool
     if at.used + 4 * number <= at.pooled:
@@ -137,8 +138,8 @@ def draw_streams(search: Any, number: int) -> None:
     at.used, at.pooled = 0, rest + count
 
 
-@jit
-def start_stream(search: Any) -> None:
+@part
+def start_stream(search: Search) -> None:
     """Put the model's generator at the start of the next stream."""
     at = search.at[0]
     for i in range(4):

@@ -10,14 +10,11 @@ import numpy as np
 from numba import types
 
 from platypoos.checks import LARGEST_REWARD
-from platypoos.compiled.code import HandleType, jit
+from platypoos.compiled.code import HandleType
 from platypoos.compiled.code.unsafe import by_address
-from platypoos.compiled.twin.arrays import (
-    BAD_VALUE,
-    NO_LEGAL,
-    NONE,
-)
+from platypoos.compiled.twin.arrays import BAD_VALUE, NO_LEGAL, NONE, Search
 from platypoos.compiled.twin.draws import OF_GRAPH, draw
+from platypoos.compiled.twin.parts import part
 from platypoos.graph import LONGEST_TAIL, ROUGHLY, SURVEY_LEAST
 from platypoos.models.advice import UNASKED
 
@@ -35,7 +32,7 @@ COMPENSATED = sys.version_info >= (3, 12)
 """Whether Python's ``sum`` makes up for rounding."""
 
 
-@jit
+@part
 def add(total: float, lost: float, number: float) -> tuple[float, float]:
     """One more number of a sum, as Python's ``sum`` adds it: the sum is ``total + lost``."""
     after = total + number
@@ -47,7 +44,7 @@ def add(total: float, lost: float, number: float) -> tuple[float, float]:
     return after, lost
 
 
-@jit
+@part
 def added(total: float, lost: float) -> float:
     """The sum."""
     return total + lost if lost != 0.0 and math.isfinite(lost) else total
@@ -56,8 +53,8 @@ def added(total: float, lost: float) -> float:
 # ---------------------------------------------------------------------- states and samples
 
 
-@jit
-def _hash(search: Any, row: int, time: int) -> Any:
+@part
+def _hash(search: Search, row: int, time: int) -> Any:
     """Of the contents of a row, and of the time if it counts."""
     bits = search.bits[row]
     size = len(bits)
@@ -76,8 +73,8 @@ def _hash(search: Any, row: int, time: int) -> Any:
     return mixed ^ (mixed >> np.uint64(32))
 
 
-@jit
-def same_row(search: Any, one: int, other: int) -> bool:
+@part
+def same_row(search: Search, one: int, other: int) -> bool:
     """Whether two rows have the same contents."""
     first, second = search.bits[one], search.bits[other]
     for i in range(len(first)):  # noqa: SIM110  compiled
@@ -86,8 +83,8 @@ def same_row(search: Any, one: int, other: int) -> bool:
     return True
 
 
-@jit
-def look_up(search: Any, row: int, time: int) -> int:
+@part
+def look_up(search: Search, row: int, time: int) -> int:
     """The place in the table of the state that has the contents of a row."""
     horizon = search.graph[0].horizon
     mask = len(search.table) - 1
@@ -96,23 +93,21 @@ def look_up(search: Any, row: int, time: int) -> int:
         state = search.table[place]
         if state == NONE:
             return place
-        if same_row(search, state, row) and (
-            horizon == NONE or search.states[state].time == time
-        ):
+        if same_row(search, state, row) and (horizon == NONE or search.states[state].time == time):
             return place
         place = (place + 1) & mask
 
 
-@jit
-def fill_table(search: Any) -> None:
+@part
+def fill_table(search: Search) -> None:
     """Enter all states in the table."""
     search.table[:] = NONE
     for state in range(search.graph[0].count):
         search.table[look_up(search, state, search.states[state].time)] = state
 
 
-@jit
-def span_from(search: Any, time: int) -> float:
+@part
+def span_from(search: Search, time: int) -> float:
     """What a reward of 1 at each step to come is worth."""
     graph = search.graph[0]
     if graph.horizon == NONE:
@@ -122,14 +117,14 @@ def span_from(search: Any, time: int) -> float:
     return left if gamma == 1.0 else (1.0 - gamma**left) / (1.0 - gamma)
 
 
-@jit
-def span_of(search: Any, state: int) -> float:
+@part
+def span_of(search: Search, state: int) -> float:
     """The same, from a state."""
     return span_from(search, search.states[state].time)
 
 
-@jit
-def state_of(search: Any, time: int) -> int:
+@part
+def state_of(search: Search, time: int) -> int:
     """The state in the row behind those of the known ones; it becomes a new one if it is."""
     graph = search.graph[0]
     row = graph.count
@@ -159,8 +154,8 @@ def state_of(search: Any, time: int) -> int:
     return row
 
 
-@jit
-def find_edge(search: Any, state: int, action: int) -> int:
+@part
+def find_edge(search: Search, state: int, action: int) -> int:
     """The edge of an action, or NONE."""
     edge = search.states[state].first
     while edge != NONE and search.edges[edge].action != action:
@@ -168,15 +163,15 @@ def find_edge(search: Any, state: int, action: int) -> int:
     return edge
 
 
-@jit
-def follows_edge(search: Any, edge: int) -> float:
+@part
+def follows_edge(search: Search, edge: int) -> float:
     """What follows an action: the value of the state it leads to."""
     after = search.edges[edge].after
     return search.edges[edge].rest if after == NONE else search.states[after].value
 
 
-@jit
-def learn(search: Any, here: int, action: int, reward: float, ended: bool) -> Any:
+@part
+def learn(search: Search, here: int, action: int, reward: float, ended: bool) -> Any:
     """Add what happened on a step; returns its edge, and whether it is new.
 
     The state after it is in the row behind the known ones.
@@ -231,8 +226,8 @@ def learn(search: Any, here: int, action: int, reward: float, ended: bool) -> An
     return edge, is_new
 
 
-@jit
-def note_length(search: Any, steps: int, new: int) -> None:
+@part
+def note_length(search: Search, steps: int, new: int) -> None:
     """Does it pay to ask for many steps at once?"""
     graph = search.graph[0]
     if steps > 1:
@@ -242,8 +237,8 @@ def note_length(search: Any, steps: int, new: int) -> None:
             graph.tail = max(1, graph.tail // 2)
 
 
-@jit
-def begin(search: Any, here: int, reward: float) -> None:
+@part
+def begin(search: Search, here: int, reward: float) -> None:
     """The first reward of all: the others are counted from it."""
     graph = search.graph[0]
     graph.origin = reward
@@ -252,8 +247,8 @@ def begin(search: Any, here: int, reward: float) -> None:
         search.states[here].value = search.worth[here]
 
 
-@jit
-def add_sample(search: Any, edge: int, reward: float) -> None:
+@part
+def add_sample(search: Search, edge: int, reward: float) -> None:
     """Another sample of an edge."""
     graph, known = search.graph[0], search.edges[edge]
     was, count = known.mean, known.samples
@@ -268,8 +263,8 @@ def add_sample(search: Any, edge: int, reward: float) -> None:
     graph.inverse_sum -= 1.0 / (count * (count + 1))
 
 
-@jit
-def ask_legal(search: Any, state: int) -> None:
+@part
+def ask_legal(search: Search, state: int) -> None:
     """Have the mask of a state."""
     mask = search.legal[state]
     if mask[0] != UNASKED:
@@ -287,8 +282,8 @@ def ask_legal(search: Any, state: int) -> None:
         raise ValueError
 
 
-@jit
-def allows(search: Any, state: int, action: int) -> bool:
+@part
+def allows(search: Search, state: int, action: int) -> bool:
     """Whether an action is allowed in a state."""
     if not search.graph[0].masked:
         return True
@@ -296,8 +291,8 @@ def allows(search: Any, state: int, action: int) -> bool:
     return search.legal[state, action] == 1
 
 
-@jit
-def count_options(search: Any, state: int) -> int:
+@part
+def count_options(search: Search, state: int) -> int:
     """How many actions are allowed in a state."""
     graph = search.graph[0]
     if not graph.masked:
@@ -312,21 +307,21 @@ def count_options(search: Any, state: int) -> int:
 # ---------------------------------------------------------------------- values
 
 
-@jit
-def is_noisy(search: Any) -> bool:
+@part
+def is_noisy(search: Search) -> bool:
     """Whether two samples of an edge have ever differed."""
     return search.graph[0].squares > 0.0
 
 
-@jit
-def variance(search: Any) -> float:
+@part
+def variance(search: Search) -> float:
     """Of a sample; 0 as long as no noise was seen."""
     graph = search.graph[0]
     return graph.squares / graph.degrees if graph.squares > 0.0 else 0.0
 
 
-@jit
-def take_moments(search: Any) -> None:
+@part
+def take_moments(search: Search) -> None:
     """How far rewards are drawn to the mean of all, as noise makes them unsure."""
     graph = search.graph[0]
     n = max(1, graph.known)
@@ -341,8 +336,8 @@ def take_moments(search: Any) -> None:
         graph.doubt = of_noise / graph.spread if graph.spread > 0.0 else 0.0
 
 
-@jit
-def reward_of(search: Any, edge: int) -> float:
+@part
+def reward_of(search: Search, edge: int) -> float:
     """The mean reward of an edge, drawn to the mean of all."""
     graph, known = search.graph[0], search.edges[edge]
     if graph.doubt == 0.0:
@@ -350,14 +345,14 @@ def reward_of(search: Any, edge: int) -> float:
     return graph.middle + (known.mean - graph.middle) / (1.0 + graph.doubt / known.samples)
 
 
-@jit
-def edge_value(search: Any, edge: int) -> float:
+@part
+def edge_value(search: Search, edge: int) -> float:
     """What an action is worth: its reward, and the value of the state it leads to."""
     return reward_of(search, edge) + search.graph[0].discount * follows_edge(search, edge)
 
 
-@jit
-def settle(search: Any, visits: float) -> None:
+@part
+def settle(search: Search, visits: float) -> None:
     """Bring values up to date, by looking at so many states at most."""
     graph, queue = search.graph[0], search.queue
     states, edges = search.states, search.edges
@@ -395,8 +390,8 @@ def settle(search: Any, visits: float) -> None:
                 edge = edges[edge].next_parent
 
 
-@jit
-def reachable(search: Any) -> int:
+@part
+def reachable(search: Search) -> int:
     """List all states that can be reached from the root in ``found``, nearest first."""
     graph, found = search.graph[0], search.found
     states, edges = search.states, search.edges
@@ -417,8 +412,8 @@ def reachable(search: Any) -> int:
     return count
 
 
-@jit
-def survey(search: Any, visits: int, exactly: bool) -> None:
+@part
+def survey(search: Search, visits: int, exactly: bool) -> None:
     """Look at everything: what a step from an unknown state is worth, and whether any is."""
     graph, states = search.graph[0], search.states
     take_moments(search)
@@ -465,8 +460,8 @@ def survey(search: Any, visits: int, exactly: bool) -> None:
 # ---------------------------------------------------------------------- memory
 
 
-@jit
-def copy_kept(search: Any, target: Any, count: int) -> None:
+@part
+def copy_kept(search: Search, target: Search, count: int) -> None:
     """Copy the first states of ``found`` to arrays that are empty, and the edges among them."""
     graph, old, new = search.graph[0], search.states, target.states
     edges, numbers, places = search.edges, search.order[0], search.order[1]

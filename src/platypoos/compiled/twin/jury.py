@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import math
-from typing import Any
 
 import numpy as np
 
-from platypoos.compiled.code import jit
-from platypoos.compiled.twin.arrays import NONE
+from platypoos.compiled.twin.arrays import NONE, Ints, Search
 from platypoos.compiled.twin.asking import ask, request
 from platypoos.compiled.twin.draws import bit_length
 from platypoos.compiled.twin.graph import add, added, variance
+from platypoos.compiled.twin.parts import part
 from platypoos.compiled.twin.policies import propose_policies
 from platypoos.compiled.twin.sequences import (
     difference,
@@ -24,11 +23,11 @@ from platypoos.compiled.twin.sequences import (
 )
 
 
-@jit
-def sample_again(search: Any, heard: Any, count: int, calls: int) -> bool:
+@part
+def sample_again(search: Search, heard: Ints, count: int, calls: int) -> bool:
     """Take fresh samples of candidates, step t in proportion to γ^t: by walks that stop early."""
     search.at[0].requests = 0
-    power, most = search.power, search.actions.shape[1]
+    power = search.power
     for i in range(count):
         steps, path = search.candidates[heard[i]].steps, search.ways[heard[i]]
         # The walkers' rows of the tape are free now; there is one for each action.
@@ -51,8 +50,8 @@ def sample_again(search: Any, heard: Any, count: int, calls: int) -> bool:
     return True
 
 
-@jit
-def hear_jury(search: Any, end: float) -> bool:
+@part
+def hear_jury(search: Search, end: float) -> bool:
     """Compare the candidates on fresh samples and halve them, until one is left."""
     at, jury = search.at[0], search.lists[2]
     count = rank(search, jury)
@@ -79,8 +78,8 @@ def hear_jury(search: Any, end: float) -> bool:
     return True
 
 
-@jit
-def note_fresh(search: Any, jury: Any) -> None:
+@part
+def note_fresh(search: Search, jury: Ints) -> None:
     """Note the last two candidates, and what is known of them before their last hearing."""
     search.at[0].has_fresh = 1
     for which in range(2):
@@ -93,8 +92,8 @@ def note_fresh(search: Any, jury: Any) -> None:
             search.samples[which, t] = search.edges[edge].samples
 
 
-@jit
-def fresh_lead(search: Any) -> tuple[float, float]:
+@part
+def fresh_lead(search: Search) -> tuple[float, float]:
     """How far the first one is ahead in the samples since then, and the standard error."""
     one, other = search.steps[0], search.steps[1]
     count = difference(search, search.fresh[0], one, search.fresh[1], other)

@@ -6,13 +6,9 @@ plan is over, and all that called them return too.
 
 from __future__ import annotations
 
-import math
-from typing import Any
-
 import numpy as np
 
-from platypoos.compiled.code import jit
-from platypoos.compiled.twin.arrays import CAREFUL, NOBODY, NONE, SEQUENCES, TREE, WIDE
+from platypoos.compiled.twin.arrays import CAREFUL, NOBODY, NONE, SEQUENCES, TREE, WIDE, Search
 from platypoos.compiled.twin.asking import ask, request
 from platypoos.compiled.twin.confidence import note_confidence
 from platypoos.compiled.twin.draws import OF_SEARCH, shuffle
@@ -26,8 +22,8 @@ from platypoos.compiled.twin.graph import (
     survey,
 )
 from platypoos.compiled.twin.jury import hear_jury, sample_again
+from platypoos.compiled.twin.parts import part
 from platypoos.compiled.twin.policies import (
-    actions_of,
     adopt_policies,
     policy_path,
     propose_policies,
@@ -38,18 +34,16 @@ from platypoos.compiled.twin.sequences import (
     equal_candidates,
     explore_sequences,
     give,
-    lead,
     take_proposed,
     walk,
     weigh_again,
-    weigh_candidate,
 )
 from platypoos.compiled.twin.tree import explore, is_waiting, restart
 from platypoos.plan import CLEAR
 
 
-@jit
-def new_level(search: Any) -> None:
+@part
+def new_level(search: Search) -> None:
     """Forget all candidates."""
     at = search.at[0]
     at.ranked, at.leader = 0, NONE
@@ -58,8 +52,8 @@ def new_level(search: Any) -> None:
         search.tried[action] = 0
 
 
-@jit
-def plan(search: Any, budget: int) -> None:
+@part
+def plan(search: Search, budget: int) -> None:
     """Spend the budget; level, lengths, width and stage are set already."""
     at, rules, graph = search.at[0], search.rules[0], search.graph[0]
     at.began, at.end = at.calls, at.calls + budget
@@ -80,8 +74,8 @@ def plan(search: Any, budget: int) -> None:
                 return
 
 
-@jit
-def begin(search: Any, budget: int, length: int) -> bool:
+@part
+def begin(search: Search, budget: int, length: int) -> bool:
     """The first sequences: what is left of the last one, those of one action, the greedy one."""
     at, rules, graph = search.at[0], search.rules[0], search.graph[0]
     actions = count_options(search, graph.root)
@@ -112,14 +106,14 @@ def begin(search: Any, budget: int, length: int) -> bool:
     return True
 
 
-@jit
-def last_edge(search: Any, row: int) -> int:
+@part
+def last_edge(search: Search, row: int) -> int:
     """The last edge of a candidate."""
     return search.ways[row, search.candidates[row].steps - 1]
 
 
-@jit
-def run_stage(search: Any, end: float, jury_from: float) -> bool:
+@part
+def run_stage(search: Search, end: float, jury_from: float) -> bool:
     """Explore, propose and compare, with a part of the calls."""
     at, rules, graph, stage = search.at[0], search.rules[0], search.graph[0], search.at[0].stage
     if graph.known >= graph.survey_at:
@@ -165,8 +159,8 @@ def run_stage(search: Any, end: float, jury_from: float) -> bool:
     return sample_again(search, heard, 1, max(1, calls))
 
 
-@jit
-def finish(search: Any, most: float) -> bool:
+@part
+def finish(search: Search, most: float) -> bool:
     """Try all that is untried in the states that can be reached, if that takes few calls."""
     graph = search.graph[0]
     if graph.surveyed != graph.known or not 0 < graph.missing <= most:
@@ -180,8 +174,8 @@ def finish(search: Any, most: float) -> bool:
     return ask(search)
 
 
-@jit
-def explore_tree(search: Any, budget: float) -> bool:
+@part
+def explore_tree(search: Search, budget: float) -> bool:
     """Let the tree explorers work with the calls that they have earned; see the plain planner."""
     at, rules, graph = search.at[0], search.rules[0], search.graph[0]
     of_tree = at.tree_wins / (at.tree_spent + at.stage)
@@ -214,8 +208,8 @@ def explore_tree(search: Any, budget: float) -> bool:
 # ---------------------------------------------------------------------- the decision
 
 
-@jit
-def recommend(search: Any) -> bool:
+@part
+def recommend(search: Search) -> bool:
     """Choose the best candidate by now; False if no sequence was walked to its end."""
     at, graph, edges = search.at[0], search.graph[0], search.edges
     new = graph.known - at.known_before
@@ -254,8 +248,8 @@ def recommend(search: Any) -> bool:
     return True
 
 
-@jit
-def decide_for(search: Any, chosen: int) -> None:
+@part
+def decide_for(search: Search, chosen: int) -> None:
     """Keep a candidate as the decision: in the row behind the others."""
     at, row = search.at[0], len(search.candidates) - 1
     decision, candidate = search.candidates[row], search.candidates[chosen]
@@ -269,8 +263,8 @@ def decide_for(search: Any, chosen: int) -> None:
     at.decided = 1
 
 
-@jit
-def is_sure(search: Any) -> bool:
+@part
+def is_sure(search: Search) -> bool:
     """Whether more calls are unlikely to change the decision."""
     if not recommend(search):
         return False

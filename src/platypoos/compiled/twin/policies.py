@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
-from platypoos.compiled.code import jit
-from platypoos.compiled.twin.arrays import MOST_PROPOSED, NONE
+from platypoos.compiled.twin.arrays import MOST_PROPOSED, NONE, Ints, Search
 from platypoos.compiled.twin.graph import edge_value, settle
+from platypoos.compiled.twin.parts import part
 from platypoos.compiled.twin.sequences import consider, row_of
 
 
-@jit
-def policy_path(search: Any, edge: int, path: Any, length: int) -> int:
+@part
+def policy_path(search: Search, edge: int, path: Ints, length: int) -> int:
     """The steps that the best known policy takes, beginning with an edge; returns their number."""
     steps = 0
     while edge != NONE and steps < length:
@@ -22,8 +22,8 @@ def policy_path(search: Any, edge: int, path: Any, length: int) -> int:
     return steps
 
 
-@jit
-def propose_policies(search: Any) -> None:
+@part
+def propose_policies(search: Search) -> None:
     """Propose what the best known policy does after the best first actions."""
     at, length = search.at[0], search.at[0].length
     policies = search.rules[0].policies
@@ -56,8 +56,8 @@ def propose_policies(search: Any) -> None:
             at.proposed += 1
 
 
-@jit
-def adopt_policies(search: Any) -> None:
+@part
+def adopt_policies(search: Search) -> None:
     """Compare with what the best known policy does after each first action, for no calls."""
     at, length = search.at[0], search.at[0].length
     settle(search, 2.0 * at.stage)
@@ -70,8 +70,8 @@ def adopt_policies(search: Any) -> None:
         edge = search.edges[edge].next
 
 
-@jit
-def actions_of(search: Any, path: Any, steps: int) -> Any:
+@part
+def actions_of(search: Search, path: Ints, steps: int) -> Any:
     """The actions of a path, on the tape behind the walkers' rows."""
     place = row_of(search, len(search.walkers))
     for t in range(steps):

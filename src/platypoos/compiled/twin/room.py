@@ -2,16 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from functools import cache
 from typing import Any
 
-import numba
 import numpy as np
-from numba import types
 
-from platypoos.compiled.code.handles import store
-from platypoos.compiled.code.unsafe import HANDLE_BYTES, HandleType, entry_point_for
+from platypoos.compiled.code.unsafe import HANDLE_BYTES
 from platypoos.compiled.twin.arrays import (
     CANDIDATE,
     EDGE,
@@ -19,7 +14,6 @@ from platypoos.compiled.twin.arrays import (
     EXPLORER,
     GRAPH,
     MOST_PROPOSED,
-    NONE,
     OPENING,
     REQUEST,
     RULES,
@@ -29,6 +23,8 @@ from platypoos.compiled.twin.arrays import (
     Search,
 )
 from platypoos.compiled.twin.draws import AHEAD
+from platypoos.compiled.twin.parts import write
+from platypoos.planners.platypus.rules import Rules
 
 I4, I8, U4 = np.int32, np.int64, np.uint32
 
@@ -65,7 +61,7 @@ class Room:
     def _take_rest_of(self, other: Room) -> None:
         self.length, self.most, self.calls = other.length, other.most, other.calls
 
-    def make(self, nodes: int, calls: int, length: int, most: int) -> bool:
+    def make(self, nodes: int, calls: int, length: int, most: int, *, close: bool = True) -> bool:
         """Have room for so much; returns whether states have moved."""
         moved = nodes > self.nodes
         if moved:
@@ -77,7 +73,8 @@ class Room:
             self.fields["at"]["used"] = self.fields["at"]["pooled"] = 0
         if length > self.length or most > self.most:
             self._make_sequences(max(length, self.length), max(most, self.most))
-        self.close()
+        if close:
+            self.close()
         return moved
 
     def _make_nodes(self, nodes: int) -> None:
@@ -96,7 +93,9 @@ class Room:
         if self.rows is not None:
             rows[:known] = self.rows[:known]
             for name, array in larger.items():
-                some = fields[name][: min(len(array), int(graph["edges"][0]) + 1, len(fields[name]))]
+                some = fields[name][
+                    : min(len(array), int(graph["edges"][0]) + 1, len(fields[name]))
+                ]
                 array[: len(some)] = some
         self.rows = rows
         ring = np.empty(1 << nodes.bit_length(), I4)
@@ -152,11 +151,10 @@ class Room:
 
     def close(self) -> None:
         """Tell machine code where everything is."""
-        if len(self.fields) == len(Search._fields):
-            write(Search(**self.fields), self.address)
+        write(Search(**self.fields), self.address)
 
 
-def fixed_fields(actions: int, rules: Any, walks: int) -> dict[str, Any]:
+def fixed_fields(actions: int, rules: Rules, walks: int) -> dict[str, Any]:
     """The arrays that never grow, but for random generators."""
     walkers = max(actions, MOST_PROPOSED + 2 * walks)
     explorers = np.zeros(2, EXPLORER)
@@ -185,60 +183,10 @@ def fixed_fields(actions: int, rules: Any, walks: int) -> dict[str, Any]:
     }
 
 
-# ---------------------------------------------------------------------- calls of machine code
-
-
-@cache
-def _kind() -> Any:
-    """The type of a ``Search`` in compiled code; it is always the same."""
-    from_rules = fixed_fields(1, _Zeros(), 1)
-    rng = np.random.default_rng(0)
-    from_rules |= {"seeder": rng, "rng": rng, "stream": np.zeros(4, U4), "half": np.zeros(1, U4)}
-    room = Room(from_rules, np.zeros(1), 1)
-    room._make_nodes(1)  # noqa: SLF001  in this file
-    room._make_sequences(1, 1)  # noqa: SLF001
-    room.fields["batch"], room.fields["pool"] = np.empty(1, REQUEST), np.empty(1, U4)
-    return numba.typeof(Search(**room.fields))
-
-
-class _Zeros:
-    """Rules of no meaning."""
-
-    def __getattr__(self, name: str) -> float:
-        return 0.0
-
-
-@cache
-def _writer() -> Callable[..., Any]:
-    return entry_point_for(store, (_kind(), types.int64))
-
-
-def write(search: Search, address: int) -> None:
-    """Write a search to where machine code will find it."""
-    _writer()(search, address)
-
-
-class Entry:
-    """A compiled function of a search, called without the search for its types.
-
-    Args:
-        function: what is called.
-        kinds: the types of its arguments; ``Entry.SEARCH`` stands for a search.
-    """
-
-    SEARCH = object()
-
-    def __init__(self, function: Any, *kinds: Any) -> None:
-        self._function, self._kinds = function, kinds
-        self._entry: Callable[..., Any] | None = None
-
-    def __call__(self, *args: Any) -> Any:
-        """Call it; it is compiled, or read from disk, the first time."""
-        if self._entry is None:
-            search = HandleType(_kind())
-            kinds = tuple(search if k is Entry.SEARCH else k for k in self._kinds)
-            self._entry = entry_point_for(self._function, kinds)
-        return self._entry(*args)
-
-
-__all__ = ["NONE", "Entry", "Room", "fixed_fields"]
+def example() -> Search:
+    """Arrays of the types that all have."""
+    fields, rng = fixed_fields(1, Rules(), 1), np.random.default_rng(0)
+    fields |= {"seeder": rng, "rng": rng, "stream": np.zeros(4, U4), "half": np.zeros(1, U4)}
+    room = Room(fields, np.zeros(1), 1)
+    room.make(1, 1, 1, 1, close=False)
+    return Search(**room.fields)

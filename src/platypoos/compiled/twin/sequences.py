@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
-from platypoos.compiled.code import jit
-from platypoos.compiled.twin.arrays import NOBODY, NONE, TREE
+from platypoos.compiled.twin.arrays import NOBODY, NONE, TREE, Ints, Search
 from platypoos.compiled.twin.asking import ask, request
 from platypoos.compiled.twin.draws import OF_SEARCH, bit_length, draw
 from platypoos.compiled.twin.graph import (
@@ -22,12 +19,13 @@ from platypoos.compiled.twin.graph import (
     take_moments,
     variance,
 )
+from platypoos.compiled.twin.parts import part
 
 # ---------------------------------------------------------------------- candidates
 
 
-@jit
-def weigh(search: Any, path: Any, steps: int) -> tuple[float, float, float]:
+@part
+def weigh(search: Search, path: Ints, steps: int) -> tuple[float, float, float]:
     """The rank of a sequence: its value with what follows it, its steadiness, its outlook."""
     total, lost = 0.0, 0.0
     for t in range(steps):
@@ -38,8 +36,8 @@ def weigh(search: Any, path: Any, steps: int) -> tuple[float, float, float]:
     return value, steadiness(search, path[0]), outlook
 
 
-@jit
-def follows(search: Any, edge: int) -> float:
+@part
+def follows(search: Search, edge: int) -> float:
     """What follows a sequence that ends with an edge; see the plain planner."""
     graph, after = search.graph[0], search.edges[edge].after
     if after == NONE:
@@ -51,8 +49,8 @@ def follows(search: Any, edge: int) -> float:
     return graph.rate * span_of(search, after)
 
 
-@jit
-def weigh_candidate(search: Any, row: int) -> None:
+@part
+def weigh_candidate(search: Search, row: int) -> None:
     """Weigh a candidate that is known."""
     candidate = search.candidates[row]
     candidate.value, candidate.steady, candidate.outlook = weigh(
@@ -60,8 +58,8 @@ def weigh_candidate(search: Any, row: int) -> None:
     )
 
 
-@jit
-def is_above(search: Any, one: int, other: int) -> bool:
+@part
+def is_above(search: Search, one: int, other: int) -> bool:
     """Whether the rank of one candidate is above that of another."""
     first, second = search.candidates[one], search.candidates[other]
     if first.value != second.value:
@@ -71,8 +69,8 @@ def is_above(search: Any, one: int, other: int) -> bool:
     return first.outlook > second.outlook
 
 
-@jit
-def rank(search: Any, ranked: Any) -> int:
+@part
+def rank(search: Search, ranked: Ints) -> int:
     """List the candidates, the best first; returns how many there are."""
     count = search.at[0].ranked
     for i in range(count):
@@ -81,8 +79,8 @@ def rank(search: Any, ranked: Any) -> int:
     return count
 
 
-@jit
-def sort_ranked(search: Any, ranked: Any, count: int) -> None:
+@part
+def sort_ranked(search: Search, ranked: Ints, count: int) -> None:
     """Sort candidates, the best first; equal ones stay as they are."""
     for i in range(1, count):
         now, j = ranked[i], i
@@ -92,8 +90,8 @@ def sort_ranked(search: Any, ranked: Any, count: int) -> None:
         ranked[j] = now
 
 
-@jit
-def lead(search: Any) -> None:
+@part
+def lead(search: Search) -> None:
     """The best candidate leads."""
     at = search.at[0]
     at.leader = search.best[0]
@@ -102,8 +100,8 @@ def lead(search: Any) -> None:
             at.leader = search.best[i]
 
 
-@jit
-def consider(search: Any, actions: Any, count: int, path: Any, steps: int) -> None:
+@part
+def consider(search: Search, actions: Ints, count: int, path: Ints, steps: int) -> None:
     """Keep the better one of two sequences that begin alike."""
     at, edges = search.at[0], search.edges
     value, steady, outlook = weigh(search, path, steps)
@@ -160,8 +158,8 @@ def consider(search: Any, actions: Any, count: int, path: Any, steps: int) -> No
         lead(search)
 
 
-@jit
-def note_return(search: Any, path: Any, steps: int) -> None:
+@part
+def note_return(search: Search, path: Ints, steps: int) -> None:
     """Average the returns of random walks: how steady an action is, whatever follows."""
     edges, gamma = search.edges, search.graph[0].discount
     last = edges[path[steps - 1]]
@@ -177,8 +175,8 @@ def note_return(search: Any, path: Any, steps: int) -> None:
         edge.going_on += (going_on - edge.going_on) / edge.walks
 
 
-@jit
-def steadiness(search: Any, edge: int) -> float:
+@part
+def steadiness(search: Search, edge: int) -> float:
     """What a random walk brings on average that begins with an edge."""
     known = search.edges[edge]
     if known.walks == 0:
@@ -186,8 +184,8 @@ def steadiness(search: Any, edge: int) -> float:
     return known.average + known.going_on * search.graph[0].rate
 
 
-@jit
-def weigh_again(search: Any) -> None:
+@part
+def weigh_again(search: Search) -> None:
     """Find out who leads now that values have changed."""
     at = search.at[0]
     take_moments(search)
@@ -209,14 +207,14 @@ def weigh_again(search: Any) -> None:
 # ---------------------------------------------------------------------- walks
 
 
-@jit
-def row_of(search: Any, walker: int) -> int:
+@part
+def row_of(search: Search, walker: int) -> int:
     """Where the actions of a walker begin on the tape."""
     return search.graph[0].num_actions + walker * search.actions.shape[1]
 
 
-@jit
-def pad(search: Any, walker: int) -> None:
+@part
+def pad(search: Search, walker: int) -> None:
     """A sequence that is too short is followed by its last action."""
     walking, place = search.walkers[walker], row_of(search, walker)
     for t in range(walking.count, search.at[0].length):
@@ -225,8 +223,8 @@ def pad(search: Any, walker: int) -> None:
     walking.steps = 0
 
 
-@jit
-def walk(search: Any, first: int, count: int, by_chance: bool) -> bool:
+@part
+def walk(search: Search, first: int, count: int, by_chance: bool) -> bool:
     """Walk the sequences of some walkers from the root, all at once. Known steps are free.
 
     A walk asks for several steps at once while all is new. It waits if another one asks for the
@@ -269,8 +267,8 @@ def walk(search: Any, first: int, count: int, by_chance: bool) -> bool:
     return True
 
 
-@jit
-def is_first(search: Any, number: int, state: int, action: int) -> bool:
+@part
+def is_first(search: Search, number: int, state: int, action: int) -> bool:
     """Whether nobody else has asked for a step in this pass; now somebody has."""
     asked = search.asked
     mask = len(asked) - 1
@@ -284,8 +282,8 @@ def is_first(search: Any, number: int, state: int, action: int) -> bool:
     return True
 
 
-@jit
-def follow(search: Any, walker: int, length: int) -> tuple[int, int]:
+@part
+def follow(search: Search, walker: int, length: int) -> tuple[int, int]:
     """Go along known steps; returns the state where something is unknown, and the action there."""
     walking, path, edges = search.walkers[walker], search.paths[walker], search.edges
     place, steps = row_of(search, walker), walking.steps
@@ -306,15 +304,15 @@ def follow(search: Any, walker: int, length: int) -> tuple[int, int]:
     return state, action
 
 
-@jit
-def instead(search: Any, state: int) -> int:
+@part
+def instead(search: Search, state: int) -> int:
     """In place of an action that is not allowed: the best that is known, or any that is."""
     known = search.states[state]
     return known.choice if known.choice != NONE else known.first
 
 
-@jit
-def change(search: Any, walker: int) -> None:
+@part
+def change(search: Search, walker: int) -> None:
     """Let a walker have the leader's sequence, with a random stretch of 1, 2, 4, … steps changed."""
     at = search.at[0]
     leader = search.candidates[at.leader]
@@ -335,8 +333,8 @@ def change(search: Any, walker: int) -> None:
     search.walkers[walker].count = count
 
 
-@jit
-def other_action(search: Any, state: int, action: int) -> int:
+@part
+def other_action(search: Search, state: int, action: int) -> int:
     """A random action that is allowed in a state, another one if there is one."""
     masked = search.graph[0].masked
     count = count_options(search, state)
@@ -354,8 +352,8 @@ def other_action(search: Any, state: int, action: int) -> int:
     return other
 
 
-@jit
-def any_actions(search: Any, walker: int, start: int) -> None:
+@part
+def any_actions(search: Search, walker: int, start: int) -> None:
     """Let a walker take any actions, a whole sequence of them after some steps."""
     at, place = search.at[0], row_of(search, walker)
     for i in range(at.length):
@@ -364,8 +362,8 @@ def any_actions(search: Any, walker: int, start: int) -> None:
     search.walkers[walker].count = start + at.length
 
 
-@jit
-def explore_sequences(search: Any, end: float) -> bool:
+@part
+def explore_sequences(search: Search, end: float) -> bool:
     """Walk what was proposed, and changes of the leader, some at a time; see the plain planner."""
     at, rules, graph = search.at[0], search.rules[0], search.graph[0]
     idle = 0
@@ -412,8 +410,8 @@ def explore_sequences(search: Any, end: float) -> bool:
     return True
 
 
-@jit
-def turn_round(search: Any, count: int) -> None:
+@part
+def turn_round(search: Search, count: int) -> None:
     """Bring the last walkers into the order in which they were made."""
     i, j = len(search.walkers) - count, len(search.walkers) - 1
     while i < j:
@@ -429,8 +427,8 @@ def turn_round(search: Any, count: int) -> None:
         j -= 1
 
 
-@jit
-def take_proposed(search: Any) -> int:
+@part
+def take_proposed(search: Search) -> int:
     """Let the first walkers have what was proposed; returns how many they are."""
     at = search.at[0]
     count, at.proposed = at.proposed, 0
@@ -439,8 +437,8 @@ def take_proposed(search: Any) -> int:
     return count
 
 
-@jit
-def give(search: Any, walker: int, actions: Any, count: int) -> None:
+@part
+def give(search: Search, walker: int, actions: Ints, count: int) -> None:
     """Let a walker have a sequence."""
     place = row_of(search, walker)
     for i in range(count):
@@ -448,8 +446,8 @@ def give(search: Any, walker: int, actions: Any, count: int) -> None:
     search.walkers[walker].count = count
 
 
-@jit
-def equal_candidates(search: Any, equals: Any) -> int:
+@part
+def equal_candidates(search: Search, equals: Ints) -> int:
     """List the candidates that nobody can tell from the best one; returns how many there are."""
     at = search.at[0]
     if at.leader == NONE:
@@ -467,8 +465,8 @@ def equal_candidates(search: Any, equals: Any) -> int:
     return count
 
 
-@jit
-def undecided(search: Any, equals: Any) -> int:
+@part
+def undecided(search: Search, equals: Ints) -> int:
     """List equal first actions that random walks can tell apart; returns how many there are."""
     count = equal_candidates(search, equals)
     if count < 2:
@@ -481,12 +479,11 @@ def undecided(search: Any, equals: Any) -> int:
     return 0 if same else count  # a random walk brings the same after each
 
 
-@jit
-def be_greedy(search: Any, end: float) -> bool:
+@part
+def be_greedy(search: Search, end: float) -> bool:
     """Walk the sequence that takes, at each step, the action that brings most at once."""
     at, graph, edges = search.at[0], search.graph[0], search.edges
     state, count = graph.root, 0
-    place = row_of(search, 0)
     while state != NONE and count < at.length:
         missing = count_options(search, state)
         for action in range(graph.num_actions):
@@ -529,8 +526,8 @@ def be_greedy(search: Any, end: float) -> bool:
     return True
 
 
-@jit
-def challenge(search: Any, credit: float) -> bool:
+@part
+def challenge(search: Search, credit: float) -> bool:
     """Try other first actions, followed by what the leader does; see the plain planner."""
     at, graph, began = search.at[0], search.graph[0], search.at[0].calls
     if at.leader == NONE:
@@ -570,8 +567,8 @@ def challenge(search: Any, credit: float) -> bool:
     return True
 
 
-@jit
-def take_tail(search: Any, action: int, start: int, count: int) -> None:
+@part
+def take_tail(search: Search, action: int, start: int, count: int) -> None:
     """Let the first walker take an action, and then what was kept of the leader."""
     place = row_of(search, 0)
     search.tape[place] = action
@@ -583,8 +580,8 @@ def take_tail(search: Any, action: int, start: int, count: int) -> None:
 # ---------------------------------------------------------------------- standard errors
 
 
-@jit
-def difference(search: Any, one: Any, steps: int, other: Any, other_steps: int) -> int:
+@part
+def difference(search: Search, one: Ints, steps: int, other: Ints, other_steps: int) -> int:
     """How much each edge counts in the difference of two paths' values: ``listed``, ``weights``."""
     count = 0
     for which in range(2):
@@ -603,8 +600,8 @@ def difference(search: Any, one: Any, steps: int, other: Any, other_steps: int) 
     return count
 
 
-@jit
-def standard_error(search: Any, one: int, other: int) -> float:
+@part
+def standard_error(search: Search, one: int, other: int) -> float:
     """Of the difference of two candidates' values; of one if there is no other."""
     steps = 0 if other == NONE else search.candidates[other].steps
     path = search.ways[one] if other == NONE else search.ways[other]

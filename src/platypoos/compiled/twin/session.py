@@ -11,7 +11,6 @@ from typing import Any
 from weakref import WeakKeyDictionary
 
 import numpy as np
-from numba import types
 from numba.core.errors import NumbaError
 
 from platypoos.checks import check_state
@@ -19,7 +18,7 @@ from platypoos.compiled.code import handle
 from platypoos.compiled.code.unsafe import address_of
 from platypoos.compiled.ledger.first_class import FUNCTIONS, Given, first_class
 from platypoos.compiled.ledger.simulator import CompiledSimulator
-from platypoos.compiled.twin import decision, graph, plan, room
+from platypoos.compiled.twin import entries
 from platypoos.compiled.twin.arrays import (
     BAD_REWARD,
     BAD_VALUE,
@@ -28,15 +27,13 @@ from platypoos.compiled.twin.arrays import (
     NONE,
     RANDOM_END,
     RANDOM_STATE,
-    Search,
 )
-from platypoos.compiled.twin.draws import OF_GRAPH, OF_SEARCH, bits_64, seed
-from platypoos.compiled.twin.room import Entry, Room, fixed_fields
+from platypoos.compiled.twin.room import Room, fixed_fields
 from platypoos.errors import ModelError
 from platypoos.ledger.tree import Tree, make_tree
 from platypoos.models.advice import Advisor
 from platypoos.models.failures import bad_reward, explained, not_deterministic, unlike_before
-from platypoos.plan import Lead, Noise
+from platypoos.plan import CLEAR, Lead, Noise
 from platypoos.planners.platypus.decision import WIDE
 from platypoos.planners.platypus.plan import LEAST_STEPS, NEGLIGIBLE
 from platypoos.planners.platypus.rules import Rules
@@ -47,20 +44,6 @@ from platypoos.simulator.asking import legal_from, listed_actions
 from platypoos.simulator.pace import Pace, never
 from platypoos.simulator.streams import Stream
 from platypoos.simulator.watch import COMPARED, Watch
-
-_plan = Entry(plan.plan, Entry.SEARCH, types.int64)
-_decide = Entry(decision.decide, Entry.SEARCH)
-_is_sure = Entry(plan.is_sure, Entry.SEARCH)
-_state_of = Entry(graph.state_of, Entry.SEARCH, types.int64)
-_look_up = Entry(graph.look_up, Entry.SEARCH, types.int64, types.int64)
-_fill_table = Entry(graph.fill_table, Entry.SEARCH)
-_seed = Entry(seed, Entry.SEARCH, types.int64, types.uint64)
-_bits_64 = Entry(bits_64, Entry.SEARCH, types.int64)
-_find_edge = Entry(graph.find_edge, Entry.SEARCH, types.int64, types.int64)
-_count_options = Entry(graph.count_options, Entry.SEARCH, types.int64)
-_take_moments = Entry(graph.take_moments, Entry.SEARCH)
-_reachable = Entry(graph.reachable, Entry.SEARCH)
-_copy_kept = Entry(graph.copy_kept, Entry.SEARCH, Entry.SEARCH, types.int64)
 
 QUICK = 0.05
 """Plans that take longer, or that have a clock, are made in a thread of their own, so that this
@@ -126,10 +109,8 @@ class CompiledSession:
         self.given: Any = None
         self._begin_decision(task)
         self._make_room(task.budget, 1, 1)
-        _seed(self.room, OF_GRAPH, number)
         self.room.rows[0] = check_state(task.state, model.initial_state)
-        self._guarded(_state_of, 0)
-        _seed(self.room, OF_SEARCH, _bits_64(self.room, OF_GRAPH))
+        self._guarded(entries.begin, number)
 
     def _begin_decision(self, task: Task) -> None:
         at = self.at
@@ -153,7 +134,7 @@ class CompiledSession:
         for name, address in self._addresses(given).items():
             at[name] = address
         at["given"] = self.given.address
-        _fill_table(self.room)
+        entries.enter_all(self.room)
 
     def _addresses(self, given: Given) -> dict[str, int]:
         """Where the machine code of the model's functions is."""
@@ -214,7 +195,7 @@ class CompiledSession:
     def spend(self, *, stop_when_sure: bool = False) -> None:
         """Plan with the budget of the task, or until its clock runs out."""
         self.at["stops"] = stop_when_sure
-        is_sure = (lambda: bool(_is_sure(self.room))) if stop_when_sure else None
+        is_sure = (lambda: bool(entries.ask_if_sure(self.room))) if stop_when_sure else None
         spend_in_parts(self.simulator, self.task, self._drive, is_sure)  # type: ignore[arg-type]
 
     def _drive(self, budget: int, due: Callable[[], bool]) -> bool:
@@ -240,7 +221,7 @@ class CompiledSession:
         began = time.perf_counter()
         before = int(at["calls"][0])
         if due is never and budget * _PACES.get(self.model, math.inf) < QUICK:
-            self._guarded(_plan, budget)
+            self._guarded(entries.make_plan, budget)
         else:
             self._in_thread(budget, due)
         made = int(at["calls"][0]) - before
@@ -255,7 +236,7 @@ class CompiledSession:
 
         def work() -> None:
             try:
-                self._guarded(_plan, budget)
+                self._guarded(entries.make_plan, budget)
             except BaseException as error:  # noqa: BLE001  raised again below
                 errors.append(error)
             finally:
@@ -277,7 +258,7 @@ class CompiledSession:
             raise errors[0]
 
     def _options(self) -> int:
-        return int(self._guarded(_count_options, int(self.graph["root"][0])))
+        return int(self._guarded(entries.options_of, int(self.graph["root"][0])))
 
     def _length_for(self, budget: int) -> int:
         """How long sequences are; see ``length_for`` of the plain planner."""
@@ -331,7 +312,7 @@ class CompiledSession:
         if status == RANDOM_END:
             return not_deterministic(state, action)
         if status == RANDOM_STATE:
-            edge = int(_find_edge(self.room, int(at["at_state"][0]), action))
+            edge = int(entries.edge_of(self.room, int(at["at_state"][0]), action))
             after = int(self.room.fields["edges"]["after"][edge])
             got = rows[int(self.graph["count"][0])].copy()
             return unlike_before(state, action, rows[after].copy(), got)
@@ -361,7 +342,7 @@ class CompiledSession:
 
     def noise(self) -> tuple[float, float]:
         """The variance of a sample, and that of all rewards."""
-        _take_moments(self.room)
+        entries.moments(self.room)
         now = self.graph
         squares = float(now["squares"][0])
         variance = squares / int(now["degrees"][0]) if squares > 0.0 else 0.0
@@ -381,12 +362,11 @@ class CompiledSession:
         now, fields = self.graph, self.room.fields
         count = int(now["count"][0])
         self.room.rows[count] = check_state(state, self.model.initial_state)
-        place = int(_look_up(self.room, count, time))
-        found: int | None = int(fields["table"][place])
-        found = None if found == NONE else found
+        number = int(entries.find(self.room, count, time))
+        found = None if number == NONE else number
         edge = NONE
         if taken is not None:
-            edge = int(_find_edge(self.room, int(now["root"][0]), taken))
+            edge = int(entries.edge_of(self.room, int(now["root"][0]), taken))
         expected = NONE if edge == NONE else int(fields["edges"]["after"][edge])
         if expected != NONE:
             elsewhere = Watch(model, state).is_elsewhere(self.room.rows[expected], state)
@@ -399,9 +379,9 @@ class CompiledSession:
         """Forget states that are out of reach, and then the furthest, until ``most`` are left."""
         if int(self.graph["count"][0]) <= most:
             return
-        count = min(int(_reachable(self.room)), max(1, most))
+        count = min(int(entries.list_reachable(self.room)), max(1, most))
         smaller = self.room.empty(count + self.task.budget + 1)
-        _copy_kept(self.room, smaller, count)
+        entries.keep(self.room, smaller, count)
         self.room = smaller
         self.graph = smaller.fields["graph"]
         self._connect()
@@ -410,13 +390,13 @@ class CompiledSession:
 
     def describe(self) -> dict[str, Any]:
         """The fields of ``Plan`` that depend on the search."""
-        nodes = int(_decide(self.room))
+        nodes = int(entries.decide(self.room))
         now, at, fields = self.graph[0], self.at[0], self.room.fields
         tree = make_tree(nodes)
         actions = self.task.num_actions
         values, ends = np.full(actions, np.nan), np.empty(actions, np.int64)
         sources, after = np.empty(nodes, np.int64), np.empty(nodes, np.int64)
-        _lay_out()(self.room, tree, values, ends, sources, after)
+        entries.lay_out(self.room, tree, values, ends, sources, after)
         origin, root = float(now["origin"]), int(now["root"])
         values += origin * self._span(root)
         goes_on = np.flatnonzero(after != NONE)
@@ -440,10 +420,12 @@ class CompiledSession:
             "rival_index": None if rival == NONE else rival,
             "confidence": sure,
             "signs": (float(at["ahead"]), float(at["solid"]), float(at["looked"])),
-            "enough": sure >= plan.CLEAR,
+            "enough": sure >= CLEAR,
             "states": states,
             "sources": sources,
-            "noise": Noise(math.sqrt(variance), float(now["middle"]) + origin, float(now["spread"])),
+            "noise": Noise(
+                math.sqrt(variance), float(now["middle"]) + origin, float(now["spread"])
+            ),
             "searched": Searched(self.room, root),
         }
 
@@ -465,30 +447,8 @@ class Searched:
     def tree(self) -> Tree:
         """Make the tree."""
         tree = make_tree(1 + int(self._room.fields["graph"]["edges"][0]))
-        _span()(self._room, self._root, tree)
+        entries.span(self._room, self._root, tree)
         return tree.trimmed()
-
-
-def _lay_out() -> Entry:
-    return _entry_of_tree(decision.lay_out, 0)
-
-
-def _span() -> Entry:
-    return _entry_of_tree(decision.span, 1)
-
-
-_ENTRIES: dict[int, Entry] = {}
-
-
-def _entry_of_tree(function: Any, number: int) -> Entry:
-    if number not in _ENTRIES:
-        import numba
-
-        tree = numba.typeof(make_tree(1))
-        floats, ints = types.float64[::1], types.int64[::1]
-        kinds = (tree, floats, ints, ints, ints) if number == 0 else (types.int64, tree)
-        _ENTRIES[number] = Entry(function, Entry.SEARCH, *kinds)
-    return _ENTRIES[number]
 
 
 def _memory_of(stream: Stream) -> dict[str, Any]:
@@ -499,6 +459,3 @@ def _memory_of(stream: Stream) -> dict[str, Any]:
     words = np.frombuffer((ctypes.c_char * 16).from_address(where), np.uint32)
     half = np.frombuffer((ctypes.c_char * 4).from_address(address + 8), np.uint32)
     return {"stream": words, "half": half}
-
-
-__all__ = ["CompiledSession", "Search", "room"]

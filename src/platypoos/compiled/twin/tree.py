@@ -6,20 +6,19 @@ What is a generator there is ``next_openings`` here: it goes on from where an ex
 from __future__ import annotations
 
 import math
-from typing import Any
 
 import numpy as np
 
-from platypoos.compiled.code import jit
-from platypoos.compiled.twin.arrays import MOST_PROPOSED, NONE, WIDE
+from platypoos.compiled.twin.arrays import MOST_PROPOSED, NONE, WIDE, Search
 from platypoos.compiled.twin.asking import ask, request
 from platypoos.compiled.twin.draws import bit_length
 from platypoos.compiled.twin.graph import count_options, find_edge
+from platypoos.compiled.twin.parts import part
 from platypoos.planners.platypus.tree import DEEPEST, LARGEST
 
 
-@jit
-def restart(search: Any, which: int) -> None:
+@part
+def restart(search: Search, which: int) -> None:
     """Begin again at the root, with smaller rounds."""
     explorer = search.explorers[which]
     explorer.h_max = 1 + explorer.h_max // 2
@@ -28,15 +27,15 @@ def restart(search: Any, which: int) -> None:
     explorer.spent = 0
 
 
-@jit
-def is_waiting(search: Any, which: int) -> bool:
+@part
+def is_waiting(search: Search, which: int) -> bool:
     """Whether openings were asked for that are not paid for yet."""
     explorer = search.explorers[which]
     return explorer.opened < explorer.openings
 
 
-@jit
-def explore(search: Any, which: int, end: float) -> None:
+@part
+def explore(search: Search, which: int, end: float) -> None:
     """Go on until so many calls were made in all, or until there is nothing to ask for."""
     at, explorer = search.at[0], search.explorers[which]
     while at.calls < end and explorer.exhausted != search.graph[0].known:
@@ -57,8 +56,8 @@ def explore(search: Any, which: int, end: float) -> None:
         explorer.spent += at.calls - before
 
 
-@jit
-def ask_for(search: Any, which: int, number: int, left: int) -> int:
+@part
+def ask_for(search: Search, which: int, number: int, left: int) -> int:
     """Ask for what is missing of an opening; returns the calls left, −1 if too few."""
     opening = search.openings[which, number]
     state, masked = opening.state, search.graph[0].masked
@@ -79,8 +78,8 @@ def ask_for(search: Any, which: int, number: int, left: int) -> int:
     return left
 
 
-@jit
-def next_openings(search: Any, which: int) -> None:
+@part
+def next_openings(search: Search, which: int) -> None:
     """Round after round, each larger than the one before: what to open next."""
     explorer, graph = search.explorers[which], search.graph[0]
     if not explorer.inside:
@@ -107,8 +106,8 @@ def next_openings(search: Any, which: int) -> None:
     begin_round(search, which)
 
 
-@jit
-def begin_round(search: Any, which: int) -> None:
+@part
+def begin_round(search: Search, which: int) -> None:
     """Figure 3, layer by layer; the first one is the root."""
     explorer, graph = search.explorers[which], search.graph[0]
     explorer.inside = 1
@@ -125,8 +124,8 @@ def begin_round(search: Any, which: int) -> None:
     open_one(search, which, graph.root, 1 if which == WIDE else explorer.h_max, 0)
 
 
-@jit
-def open_one(search: Any, which: int, state: int, times: int, depth: int) -> None:
+@part
+def open_one(search: Search, which: int, state: int, times: int, depth: int) -> None:
     """Another opening of the present layer."""
     explorer = search.explorers[which]
     opening = search.openings[which, explorer.openings]
@@ -134,8 +133,8 @@ def open_one(search: Any, which: int, state: int, times: int, depth: int) -> Non
     explorer.openings += 1
 
 
-@jit
-def next_layer(search: Any, which: int) -> None:
+@part
+def next_layer(search: Search, which: int) -> None:
     """The states after those that were opened; of the ways that meet in one, only the best."""
     explorer, edges = search.explorers[which], search.edges
     entries, places = search.entries[which], search.places[which]
@@ -169,8 +168,8 @@ def next_layer(search: Any, which: int) -> None:
     explorer.h += 1
 
 
-@jit
-def end_round(search: Any, which: int) -> None:
+@part
+def end_round(search: Search, which: int) -> None:
     """The best sequences of the last layer, and of those that ended, are proposed."""
     explorer, entries = search.explorers[which], search.entries[which]
     if explorer.spent <= explorer.spent_before:
@@ -185,8 +184,8 @@ def end_round(search: Any, which: int) -> None:
         propose(search, which, search.ends[which].edge, search.ends[which].before)
 
 
-@jit
-def propose(search: Any, which: int, edge: int, before: int) -> None:
+@part
+def propose(search: Search, which: int, edge: int, before: int) -> None:
     """Propose the sequence of actions that an entry stands for."""
     at, entries = search.at[0], search.entries[which]
     if at.proposed == MOST_PROPOSED or edge == NONE:
@@ -205,7 +204,7 @@ def propose(search: Any, which: int, edge: int, before: int) -> None:
         edge, before = entries[before].edge, entries[before].before
 
 
-@jit
+@part
 def samples_for(h: int, p: int, gamma: float, which: int) -> int:
     """c: how many samples all actions of an opened state get."""
     if which == WIDE or h == 0:
@@ -213,8 +212,8 @@ def samples_for(h: int, p: int, gamma: float, which: int) -> int:
     return max(1, np.int64(math.ceil(np.float64(h * (1 << p)) * gamma ** np.float64(2 * h))))
 
 
-@jit
-def choose(search: Any, which: int) -> None:
+@part
+def choose(search: Search, which: int) -> None:
     """Choose the best states of a layer; see the plain planner."""
     explorer, gamma = search.explorers[which], search.graph[0].discount
     entries, edges, opened = search.entries[which], search.edges, search.opened[which]
@@ -240,8 +239,8 @@ def choose(search: Any, which: int) -> None:
                 open_one(search, which, state, times, h)
 
 
-@jit
-def sort_layer(search: Any, which: int, count: int) -> None:
+@part
+def sort_layer(search: Search, which: int, count: int) -> None:
     """Sort ``order``: the best states first, equal ones by their tickets (merge sort)."""
     one, other = search.order[0], search.order[1]
     width = 1
@@ -263,8 +262,8 @@ def sort_layer(search: Any, which: int, count: int) -> None:
         width *= 2
 
 
-@jit
-def is_before(search: Any, which: int, one: int, other: int) -> bool:
+@part
+def is_before(search: Search, which: int, one: int, other: int) -> bool:
     """Whether one entry is better than another."""
     entries, edges, states = search.entries[which], search.edges, search.states
     first, second = entries[one].value, entries[other].value
