@@ -31,6 +31,7 @@ from platypoos.planners.platypus.tree import Explorer
 from platypoos.planners.platypus.walking import (
     CHALLENGES,
     CHANGES,
+    OTHERS,
     TREE,
     Walk,
     advance,
@@ -181,8 +182,8 @@ class Search:
         self.began, end = self.calls, self.calls + budget
         self.known_before = graph.known
         actions = 1 if graph.endless else len(graph.options(graph.root))
-        level = self.level = Level(self.length_for(budget))
-        length = level.length
+        self.level = Level(self.length_for(budget))
+        length = self.level.length
         longest = max(length, self.scout.restart(self.far(), budget))
         self.power = [graph.discount**t for t in range(longest + 1)]
         self.width = max(1, min(rules.most_walks, int(rules.batch_share * budget / length)))
@@ -193,23 +194,37 @@ class Search:
         self.walks_until, self.paid_at = 0.0, self.calls
         self.limit = {who: float(self.spent[who]) for who in (TREE, CHANGES, CHALLENGES)}
         self.limit[TREE] = float(self.tree_calls())
-        begin = [self.rest] if self.rest else []
-        if self.rule is not None:
-            begin.append([])
-        yield from walk(self, begin)
-        most = self.began + (budget if length == 1 else rules.seed_share * budget)
-        if level.leader is None or level.leader.ends or self.rule is not None:
-            seeds = self.moves.seeds()
-            while seeds and (level.leader is None or self.calls < most):
-                width = max(1, min(int((most - self.calls) / length), actions))
-                yield from walk(self, [[action] for action in seeds[:width]])
-                seeds = seeds[width:]
+        yield from self.begin(self.began + (budget if length == 1 else rules.seed_share * budget))
         if self.rest and not graph.open_loop and not graph.noisy and not graph.endless:
             yield from be_greedy(self, self.calls + self.greed * budget)
         while self.calls < end or (self.goes_on and not graph.noisy):
             end = max(end, self.calls + self.stage) if self.goes_on else end
             yield from self.run_stage(end, end - rules.jury_share * budget)
             if self.is_sure is not None and self.is_sure():
+                return
+
+    def begin(self, most: float) -> Asking:
+        """Walk what is left of the last decision, the rule, and one sequence for each action."""
+        level = self.level
+        first = [self.rest] if self.rest else []
+        if self.rule is None:
+            yield from walk(self, first)
+            first = []
+            if level.leader is not None and not level.leader.ends:
+                return
+        else:
+            first.append([])
+        seeds = self.moves.seeds()
+        while seeds:
+            width = max(1, int((most - self.calls) / level.length) - len(first))
+            first += [[action] for action in seeds[:width]]
+            seeds = seeds[width:]
+            if not seeds:  # the other explorers need not wait for the last ones
+                self.walks += [Walk(self, actions, OTHERS) for actions in first]
+                return
+            yield from walk(self, first)
+            first = []
+            if level.leader is not None and self.calls >= most:
                 return
 
     def length_for(self, budget: int) -> int:
