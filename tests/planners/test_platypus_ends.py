@@ -145,8 +145,8 @@ def test_an_earlier_end_must_be_better_without_the_later_crash(early, replaces):
     search, (late_path, early_path) = search_with(
         [walk(late, ends=True, turn=4), walk(early, ends=True, turn=1)]
     )
-    consider(search, [0] * 6, late_path)
-    consider(search, [0] * 3, early_path)
+    consider(search, search.level, [0] * 6, late_path)
+    consider(search, search.level, [0] * 3, early_path)
     kept = search.level.best[0]
     assert (kept.path is early_path) == replaces
     assert search.level.leader is kept
@@ -154,8 +154,8 @@ def test_an_earlier_end_must_be_better_without_the_later_crash(early, replaces):
     search, (late_path, early_path) = search_with(
         [walk(late, ends=True, turn=4), walk(early, ends=True, turn=1)]
     )
-    consider(search, [0] * 3, early_path)
-    consider(search, [0] * 6, late_path)
+    consider(search, search.level, [0] * 3, early_path)
+    consider(search, search.level, [0] * 6, late_path)
     better = search.level.best[0].value
     assert better >= max(late_sum(late), late_sum(early)) - 1e-12
 

@@ -335,8 +335,9 @@ def test_a_turn_that_ends_a_plan_is_paid_for():
     for _ in range(6):
         plan = planner.answer(model, state, Asked(100), seed=0, memory=memory)
         search = memory.plain.session.search
-        assert search.credit < search.stage / 2  # what it earned in the last stage, at most
+        left = search.limit["tree"] - search.tree_calls()
+        assert left < search.stage / 2  # what it earned in the last stage, at most
         memory.observe(plan.action, -abs(plan.action - 40.0))
         state = 64 * state + plan.action + 1
-    assert 60 < search.spent["tree"] <= 0.75 * search.calls + 64
-    assert search.spent["sequences"] > 100
+    assert 60 < search.tree_calls() <= 0.75 * search.calls + 64
+    assert search.spent["changes"] > 100

@@ -10,27 +10,38 @@ from platypoos.planners.platypus.policies import propose_policies
 from platypoos.planners.platypus.sequences import (
     Asking,
     Candidate,
-    explore_sequences,
     follows,
     weigh_again,
 )
+from platypoos.planners.platypus.walking import advance, walk_all
 
 if TYPE_CHECKING:
     from platypoos.planners.platypus.plan import Search
 
 
+PIECE = 4
+"""Steps of a path that are sampled again in one go."""
+
+
 def sample_again(search: Search, paths: list[Path], calls: int) -> Asking:
-    """Take fresh samples of paths, step t in proportion to γ^t: by walks that stop early."""
+    """Take fresh samples of paths, step t in proportion to γ^t: by walks that stop early.
+
+    Where states can be restored, the pieces of a walk are played at the same time.
+    """
     batch = []
     for path in paths:
         power, actions = search.power[: len(path)], [edge.action for edge in path]
         walks = int(calls / sum(power))
         lengths = [sum(p * walks > i for p in power) for i in range(walks)]
-        batch += [
-            search.request(search.graph.root, actions[:n], n)
-            for n in lengths or [min(len(path), calls)]
-        ]
-    yield from search.ask(batch)
+        piece = len(path) if search.graph.open_loop else PIECE
+        for length in lengths or [min(len(path), calls)]:
+            batch += [
+                search.request(
+                    path[t].start, actions[t : min(t + piece, length)], min(piece, length - t)
+                )
+                for t in range(0, length, piece)
+            ]
+    yield from advance(search, batch)
     weigh_again(search)
 
 
@@ -50,7 +61,8 @@ def hear_jury(search: Search, end: float) -> Asking:
         hearings -= 1
         if hearings:
             propose_policies(search)
-            yield from explore_sequences(search, 0)
+            queue, search.queue = search.queue, []
+            yield from walk_all(search, queue)
             jury = [level.best.get(candidate.first, candidate) for candidate in jury]
     while search.calls < end and len(jury) == 2:  # what division has left over
         paths = [candidate.path for candidate in jury]

@@ -9,27 +9,35 @@ from __future__ import annotations
 
 import math
 import random
-from collections.abc import Callable, Generator, Iterable
+from collections import Counter
+from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple
 
 from platypoos.graph import Graph, Path, State
 from platypoos.planners.platypus.jury import Fresh, hear_jury, sample_again, standard_error
 from platypoos.planners.platypus.moves import BoxMoves, ListMoves
 from platypoos.planners.platypus.policies import adopt_policies, policy_path, propose_policies
+from platypoos.planners.platypus.proposing import be_greedy, propose_challengers
 from platypoos.planners.platypus.rules import Rules
 from platypoos.planners.platypus.scout import Scout
 from platypoos.planners.platypus.sequences import (
     Asking,
     Candidate,
     Level,
-    be_greedy,
-    challenge,
-    explore_sequences,
-    walk,
     weigh,
     weigh_again,
 )
 from platypoos.planners.platypus.tree import Explorer
+from platypoos.planners.platypus.walking import (
+    CHALLENGES,
+    CHANGES,
+    OTHERS,
+    TREE,
+    Walk,
+    advance,
+    start_walks,
+    walk,
+)
 from platypoos.simulator import Request
 from platypoos.spaces import Space
 
@@ -44,6 +52,8 @@ class Asked(NamedTuple):
     state: State
     """Where the walks begin."""
     time: int
+    payer: str = ""
+    """Whose idea it was."""
 
 
 class Search:
@@ -82,8 +92,18 @@ class Search:
         """The last recommendation."""
         self.rest: list[Any] = []
         """What is left of the last decision's sequence."""
-        self.proposed: list[list[Any]] = []
-        """Sequences to be walked."""
+        self.walks: list[Walk] = []
+        """Walks under way…"""
+        self.queue: list[Walk] = []
+        """…and those that were proposed."""
+        self.walks_until = 0.0
+        """Calls at which all walks that are begun must have come to their ends."""
+        self.idle = 0
+        """Walks in a row that have found nothing new."""
+        self.spent: Counter[str] = Counter()
+        """Calls, by whose idea they were…"""
+        self.limit: dict[str, float] = {}
+        """…and how many they may be."""
         self.wide, self.careful = Explorer(self, wide=True), Explorer(self, wide=False)
         """The tree explorers: one sample of each action, or as many as the figure asks for."""
         self.look: Callable[[Any], list[float] | None] = look or (lambda _: None)
@@ -93,16 +113,12 @@ class Search:
         """Asked after each stage: whether to end the plan before its budget is spent."""
         self.goes_on = False
         """Whether a plan without noise goes on until it is stopped, whatever its budget."""
-        self.wins, self.spent = {"tree": 1, "sequences": 1}, {"tree": 0, "sequences": 0}
-        """New best sequences that each explorer has found, and calls that it has cost."""
+        self.wins = {TREE: 1, CHANGES: 1}
+        """New best sequences that each explorer has found."""
         self.usual_return = 0.0
         """Of random walks from the root."""
-        self.finder = ""
-        """Whose sequences are being walked."""
-        self.challenge_credit, self.challenged_at = 0.0, 0
-        """The same for challengers."""
-        self.credit, self.paid_at = 0.0, 0
-        """Calls that the tree explorers have earned and not spent; and when they were last paid."""
+        self.paid_at = 0
+        """When the tree explorers and the challengers were last paid."""
         self.greed = rules.greedy_share
         """Share of a level's calls for the greedy sequence; less if it does not lead."""
         self.on_round: Callable[..., None] | None = None
@@ -111,19 +127,14 @@ class Search:
 
     # ------------------------------------------------------------------ the model
 
-    def request(self, state: State, actions: list[Any], steps: int, times: int = 1) -> Asked:
+    def request(
+        self, state: State, actions: list[Any], steps: int, times: int = 1, payer: str = ""
+    ) -> Asked:
         """Ask for walks from a state. By RESET they start at the root."""
         if self.graph.open_loop:
             prefix = self.actions_to(state)
             actions, steps, state = prefix + actions, len(prefix) + steps, self.graph.root
-        return Asked(Request(state.stored, actions, steps, times), state, state.time)
-
-    def ask(self, batch: list[Asked]) -> Generator[list[Asked], Any, list[list[Path]]]:
-        """Have requests played, and learn; returns the paths of each request's walks."""
-        if not batch:
-            return []
-        replies = yield batch
-        return [self.learn(asked, walks) for asked, walks in zip(batch, replies, strict=False)]
+        return Asked(Request(state.stored, actions, steps, times), state, state.time, payer)
 
     def learn(
         self, asked: Asked, walks: Iterable[list[tuple[Any, Any, float, bool]]]
@@ -133,6 +144,7 @@ class Search:
         for steps in walks:
             path = graph.learn(asked.state, steps, asked.time)
             self.calls += len(steps)
+            self.spent[asked.payer] += len(steps)
             if graph.open_loop and steps and steps[-1][3]:
                 after = path[-1].after if path else None
                 graph.absorb(after, asked.request.actions[len(path) :])
@@ -170,33 +182,49 @@ class Search:
         self.began, end = self.calls, self.calls + budget
         self.known_before = graph.known
         actions = 1 if graph.endless else len(graph.options(graph.root))
-        level = self.level = Level(self.length_for(budget))
-        length = level.length
+        self.level = Level(self.length_for(budget))
+        length = self.level.length
         longest = max(length, self.scout.restart(self.far(), budget))
         self.power = [graph.discount**t for t in range(longest + 1)]
         self.width = max(1, min(rules.most_walks, int(rules.batch_share * budget / length)))
         self.stage = max(2 * actions, budget // rules.stages, self.width * length // 2)
         self.wide.restart()
         self.careful.restart()
-        self.proposed, self.fresh = [], None
-        self.paid_at = self.challenged_at = self.calls
-        if self.rest:
-            yield from walk(self, [self.rest])
-        if self.rule is not None:
-            yield from walk(self, [[]])
-        most = self.began + (budget if length == 1 else rules.seed_share * budget)
-        if level.leader is None or level.leader.ends or self.rule is not None:
-            seeds = self.moves.seeds()
-            while seeds and (level.leader is None or self.calls < most):
-                width = max(1, min(int((most - self.calls) / length), actions))
-                yield from walk(self, [[action] for action in seeds[:width]])
-                seeds = seeds[width:]
+        self.walks, self.queue, self.fresh = [], [], None
+        self.walks_until, self.paid_at = 0.0, self.calls
+        self.limit = {who: float(self.spent[who]) for who in (TREE, CHANGES, CHALLENGES)}
+        self.limit[TREE] = float(self.tree_calls())
+        yield from self.begin(self.began + (budget if length == 1 else rules.seed_share * budget))
         if self.rest and not graph.open_loop and not graph.noisy and not graph.endless:
             yield from be_greedy(self, self.calls + self.greed * budget)
         while self.calls < end or (self.goes_on and not graph.noisy):
             end = max(end, self.calls + self.stage) if self.goes_on else end
             yield from self.run_stage(end, end - rules.jury_share * budget)
             if self.is_sure is not None and self.is_sure():
+                return
+
+    def begin(self, most: float) -> Asking:
+        """Walk what is left of the last decision, the rule, and one sequence for each action."""
+        level = self.level
+        first = [self.rest] if self.rest else []
+        if self.rule is None:
+            yield from walk(self, first)
+            first = []
+            if level.leader is not None and not level.leader.ends:
+                return
+        else:
+            first.append([])
+        seeds = self.moves.seeds()
+        while seeds:
+            width = max(1, int((most - self.calls) / level.length) - len(first))
+            first += [[action] for action in seeds[:width]]
+            seeds = seeds[width:]
+            if not seeds:  # the other explorers need not wait for the last ones
+                self.walks += [Walk(self, actions, OTHERS) for actions in first]
+                return
+            yield from walk(self, first)
+            first = []
+            if level.leader is not None and self.calls >= most:
                 return
 
     def length_for(self, budget: int) -> int:
@@ -246,30 +274,23 @@ class Search:
         weigh_again(self)
         if graph.noisy and self.calls >= jury_from:
             adopt_policies(self)
+            self.walks_until = end
             yield from hear_jury(self, end)
             return
-        start, known = self.calls, graph.known
-        stage_end = min(end, start + stage)
+        start, known, changes = self.calls, graph.known, self.spent[CHANGES]
+        self.idle, self.walks_until = 0, jury_from if graph.noisy else end
+        self.pay(end - self.began)
+        propose_challengers(self)
+        propose_policies(self)
         if rules.tree_share > 0.0 and not graph.endless:
-            yield from self.explore_tree(end - self.began)
-        before = self.calls
-        self.challenge_credit += rules.challenge_share * max(stage, before - self.challenged_at)
-        self.challenged_at = before
-        try:
-            yield from challenge(self, self.challenge_credit)
-        finally:
-            self.challenge_credit = min(0.0, self.challenge_credit - (self.calls - before))
+            yield from self.explore_tree()
         yield from self.scout.explore()
         yield from self.finish(min(end - self.calls, rules.finish_share * (end - self.began)))
         propose_policies(self)
-        yield from explore_sequences(self, 0)
-        before, self.finder = self.calls, "sequences"
-        try:
-            most = max(stage_end, self.calls + stage / 2)
-            yield from explore_sequences(self, min(most, jury_from) if graph.noisy else most)
-        finally:  # also where the plan ends
-            self.finder = ""
-            self.spent["sequences"] += self.calls - before
+        others = self.calls - start - (self.spent[CHANGES] - changes)
+        self.limit[CHANGES] = changes + max(stage / 2, stage - others)
+        while start_walks(self) and self.spent[CHANGES] < self.limit[CHANGES]:
+            yield from advance(self)
         if self.level.leader is None:
             return
         if graph.noisy:
@@ -292,49 +313,63 @@ class Search:
             return
         if not 0 < graph.missing <= most:
             return
-        yield from self.ask(
+        yield from advance(
+            self,
             [
                 self.request(state, [action], 1)
                 for state in graph.reachable()
                 for action in graph.options(state)
                 if action not in state.edges
-            ]
+            ],
         )
 
-    def explore_tree(self, budget: int) -> Asking:
+    def pay(self, budget: int) -> None:
+        """Share the calls of a stage out to the explorers.
+
+        The tree explorers earn a share of all calls, by success: how often an explorer has found a
+        new best sequence, for each call that it has cost. Challengers earn a fixed share. What is
+        not spent is lost, unless an opening of the tree was too dear. Half a stage at least is left
+        for changes of the leader.
+        """
+        rules, spent, limit, stage = self.rules, self.spent, self.limit, self.stage
+        made = self.calls - self.paid_at
+        self.paid_at = self.calls
+        cost = {TREE: self.tree_calls(), CHANGES: spent[CHANGES]}
+        rate = {who: self.wins[who] / (cost[who] + stage) for who in self.wins}
+        least = rules.tree_share * min(
+            1.0, budget / (rules.stages * max(1, self.graph.num_actions))
+        )
+        share = rate[TREE] / (rate[TREE] + rate[CHANGES])
+        share = max(least, min(1.0 - rules.tree_share, share))
+        left = limit[TREE] - cost[TREE]
+        if not (self.wide.waiting or self.careful.waiting):
+            left = min(0.0, left)
+        # Without noise a full stage, even if the sequence explorer stopped early.
+        paid = made if self.graph.noisy else max(made, stage)
+        share = 0.0 if self.graph.endless else share
+        limit[TREE] = cost[TREE] + left + share * paid
+        owed = min(0.0, limit[CHALLENGES] - spent[CHALLENGES])
+        limit[CHALLENGES] = spent[CHALLENGES] + owed + rules.challenge_share * max(made, stage)
+        others = max(0.0, limit[TREE] - cost[TREE]) + max(
+            0.0, limit[CHALLENGES] - spent[CHALLENGES]
+        )
+        limit[CHANGES] = spent[CHANGES] + max(stage / 2, stage - others)
+
+    def tree_calls(self) -> int:
+        """What the tree explorers have cost, the walks of their sequences included."""
+        return self.spent[TREE] + self.wide.spent + self.careful.spent
+
+    def explore_tree(self) -> Asking:
         """Let the tree explorers work with the calls that they have earned.
 
-        They earn a share of all calls, by success: how often an explorer has found a new best
-        sequence, for each call that it has cost. What they spend is taken from their credit, the
-        walks of their best sequences included. With noise, half of it sees new states, and half
-        samples well.
+        With noise, half of them see new states, and half sample well.
         """
-        rules, graph = self.rules, self.graph
-        rate = {who: self.wins[who] / (self.spent[who] + self.stage) for who in self.wins}
-        least = rules.tree_share * min(1.0, budget / (rules.stages * graph.num_actions))
-        share = rate["tree"] / (rate["tree"] + rate["sequences"])
-        share = max(least, min(1.0 - rules.tree_share, share))
-        made = self.calls - self.paid_at
-        if not graph.noisy:  # a full stage, even if the sequence explorer stopped early
-            made = max(made, self.stage)
-        self.credit += share * made
-        self.paid_at = start = self.calls
-        if self.credit < 1.0:
+        credit = self.limit[TREE] - self.tree_calls()
+        if credit < 1.0:
             return
-        end = start + self.credit
-        try:
-            yield from self.wide.explore((start + end) / 2 if graph.noisy else end)
-            if graph.noisy:
-                yield from self.careful.explore(end)
-            self.finder = "tree"
-            proposed, self.proposed = self.proposed, []
-            yield from walk(self, proposed)
-        finally:  # a turn that ends the plan is paid for too
-            self.finder = ""
-            self.spent["tree"] += self.calls - start
-            left = self.credit - (self.calls - start)
-            waits = self.wide.waiting or self.careful.waiting  # it could not pay for the next one
-            self.credit = left if waits else min(0.0, left)
+        yield from self.wide.explore(credit / 2 if self.graph.noisy else credit)
+        if self.graph.noisy:
+            yield from self.careful.explore(self.limit[TREE] - self.tree_calls())
 
     # ------------------------------------------------------------------ the decision
 

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from platypoos.graph import Edge, Path
 from platypoos.planners.platypus.sequences import consider
+from platypoos.planners.platypus.walking import OTHERS, Walk
 
 if TYPE_CHECKING:
     from platypoos.planners.platypus.plan import Search
@@ -34,7 +35,7 @@ def propose_policies(search: Search) -> None:
     for edge in firsts[: search.rules.policies]:
         path = policy_path(edge, length)
         if path[-1].after is None or 2 * len(path) >= length:
-            search.proposed.append([step.action for step in path])
+            search.queue.append(Walk(search, [step.action for step in path], OTHERS))
 
 
 def adopt_policies(search: Search) -> None:
@@ -48,4 +49,4 @@ def adopt_policies(search: Search) -> None:
     for edge in list(graph.root.edges.values()):
         path = policy_path(edge, length)
         if len(path) == length or path[-1].after is None:
-            consider(search, [step.action for step in path], path)
+            consider(search, search.level, [step.action for step in path], path)

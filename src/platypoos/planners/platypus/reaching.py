@@ -18,6 +18,7 @@ from platypoos.errors import InvalidArgument
 from platypoos.graph import State
 from platypoos.models.features import ask_features, entries
 from platypoos.planners.platypus.sequences import Asking, Candidate, follows
+from platypoos.planners.platypus.walking import LONG, advance
 
 if TYPE_CHECKING:
     from platypoos.planners.platypus.plan import Search
@@ -102,7 +103,8 @@ class Reached:
         if steps < 1:
             return
         actions = search.moves.sequence(1) * steps
-        paths = yield from search.ask([search.request(node.state, actions, steps)])
+        asked = search.request(node.state, actions, steps, 1, LONG)
+        paths = yield from advance(search, [asked])
         for path in paths[0] if paths else []:
             self._follow(chosen, path)
 

@@ -24,8 +24,10 @@ class Rules:
     """Share of the calls, at most, for the first sequences."""
     greedy_share: float = 0.3
     """Share of the calls, at most, for the greedy sequence; less while it does not lead."""
-    batch_share: float = 0.25
+    batch_share: float = 0.5
     """Share of the calls, at most, that walks which are made at once may take."""
+    stretch: int = 2
+    """Walks that are made at once are played so many steps at a time, or more."""
     most_walks: int = 64
     """Walks that are made at once, at most."""
     idle: int = 8

@@ -6,14 +6,8 @@ import math
 from typing import TYPE_CHECKING, Any
 
 from platypoos.planners.platypus.reaching import Reached
-from platypoos.planners.platypus.sequences import (
-    Asking,
-    Candidate,
-    Level,
-    change,
-    walk,
-    weigh,
-)
+from platypoos.planners.platypus.sequences import Asking, Candidate, Level, change, weigh
+from platypoos.planners.platypus.walking import LONG, Walk, walk_all
 
 if TYPE_CHECKING:
     from platypoos.planners.platypus.plan import Search
@@ -58,7 +52,8 @@ class Scout:
         if not search.graph.endless or length < LEAST_LENGTH * search.level.length:
             length = 0
         self.level, self.tried, self.held = Level(length), [], None
-        self.began, self.credit, self.paid_at = None, 0.0, search.calls
+        self.began, self.credit = None, 0.0
+        self.paid_at = search.calls - search.spent[LONG]
         self.low, self.high = math.inf, -math.inf
         self.reached.restart(length)
         return length
@@ -75,42 +70,46 @@ class Scout:
             share = search.rules.settled_share
         if near.low == near.high:  # they see no difference at all
             share = search.rules.blind_share
-        made = search.calls - self.paid_at
-        self.credit += share / (1.0 - share) * made
-        start = search.calls
-        sequences = [near.leader.actions]
+        others = search.calls - search.spent[LONG]
+        self.credit += share / (1.0 - share) * (others - self.paid_at)
+        self.paid_at = others
+        end = search.spent[LONG] + self.credit
+        held = Walk(search, near.leader.actions, LONG, self.level)
+        begin = [held]
         if self.rest:
-            sequences, self.rest = [*sequences, self.rest], []
-        search.level = self.level
+            begin, self.rest = [held, Walk(search, self.rest, LONG, self.level)], []
         try:
-            yield from walk(search, sequences[:1])
-            self.held = self.level.best.get(near.leader.first)
-            yield from walk(search, sequences[1:])
-            reaching = 0
-            while search.calls - start < self.credit:
-                chosen: list[Any] | None = None
-                if self.reached.works and 2 * reaching <= search.calls - start:
-                    before = search.calls
-                    yield from self.reached.extend()
-                    reaching += max(1, search.calls - before)
-                    chosen = self.reached.promising(self.level.leader)
-                    if chosen is None:
-                        continue
-                chosen = self.propose() if chosen is None else chosen
-                self.tried.append(chosen)
-                yield from walk(search, [chosen])
-                value = self.level.last
-                self.low, self.high = min(self.low, value), max(self.high, value)
+            yield from walk_all(search, begin)
+            self.held = self.level.best.get(held.path[0].action)
+            if search.spent[LONG] < end:
+                yield from self.explore_until(end)
         finally:
-            search.level = near
-            self.credit -= search.calls - start
-            self.paid_at = search.calls
+            self.credit = end - search.spent[LONG]
+
+    def explore_until(self, end: float) -> Asking:
+        """Extend the tree of reached states, and walk long sequences, one after the other."""
+        search, reached = self.search, self.reached
+        start, reaching = search.spent[LONG], 0
+        while search.spent[LONG] < end:
+            made = search.spent[LONG]
+            chosen: list[Any] | None = None
+            if reached.works and 2 * reaching <= made - start:
+                yield from reached.extend()
+                reaching += max(1, search.spent[LONG] - made)
+                chosen = reached.promising(self.level.leader)
+                if chosen is None:
+                    continue
+            chosen = self.propose() if chosen is None else chosen
+            self.tried.append(chosen)
+            walk = Walk(search, chosen, LONG, self.level)
+            yield from walk_all(search, [walk])
+            self.low, self.high = min(self.low, walk.value), max(self.high, walk.value)
 
     def propose(self) -> list[Any]:
         """The best long sequence, changed; or the beginning of one, and then anything."""
         search, draw, length = self.search, self.search.random.random, self.level.length
         if self.level.leader is not None and draw() < 0.5:
-            return change(search, self.level.leader)
+            return change(search, self.level.leader, length)
         before = [[], *self.tried]
         actions = before[int(draw() * len(before))]
         actions = actions[: int(draw() * len(actions))]

@@ -7,6 +7,7 @@ from collections.abc import Generator, Iterator
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from platypoos.graph import Edge, State
+from platypoos.planners.platypus.walking import TREE, Walk, advance
 
 if TYPE_CHECKING:
     from platypoos.planners.platypus.plan import Search
@@ -48,33 +49,36 @@ class Explorer:
         """Openings that were asked for, and are not paid for yet."""
         self.exhausted = -1
         """Edges that were known when it found nothing more to ask for."""
-        self.spent = 0
-        """Calls in this plan."""
+        self.name = "wide" if wide else "careful"
 
     def restart(self) -> None:
         """Begin again at the root, with smaller rounds."""
         self.h_max = 1 + self.h_max // 2
         self.rounds, self.waiting, self.exhausted = self.run_rounds(), [], -1
-        self.spent = 0
 
-    def explore(self, end: float) -> Generator[list[Any], Any, None]:
-        """Go on until so many calls were made in all, or until there is nothing to ask for."""
+    @property
+    def spent(self) -> int:
+        """Calls, in all plans."""
+        return self.search.spent[self.name]
+
+    def explore(self, credit: float) -> Generator[list[Any], Any, None]:
+        """Go on with so many calls at most, or until there is nothing to ask for."""
         search = self.search
-        while search.calls < end and self.exhausted != search.graph.known:
+        end = self.spent + credit
+        while self.spent < end and self.exhausted != search.graph.known:
             if not self.waiting:
                 self.waiting = next(self.rounds)[::-1]
                 continue
             batch: list[Any] = []
-            left = int(end - search.calls)
+            left = int(end - self.spent)
             while self.waiting and left >= 0:
                 left = self.ask_for(self.waiting[-1], left, batch)
                 if left >= 0:
                     self.waiting.pop()
             if not batch and self.waiting:
                 return
-            before = search.calls
-            yield from search.ask(batch)
-            self.spent += search.calls - before
+            if batch:
+                yield from advance(search, batch)
 
     def ask_for(self, opening: Opening, left: int, batch: list[Any]) -> int:
         """Ask for what is missing of an opening; returns the calls left, −1 if too few."""
@@ -86,7 +90,7 @@ class Explorer:
             if missing > 0:
                 paid = min(missing, left // cost)
                 if paid > 0:
-                    batch.append(self.search.request(state, [action], 1, paid))
+                    batch.append(self.search.request(state, [action], 1, paid, self.name))
                     left -= paid * cost
                 if paid < missing:
                     return -1
@@ -145,7 +149,7 @@ class Explorer:
             for entry in (best,) if best is best_end else (best, best_end):
                 actions = actions_to(entry)
                 if actions:
-                    search.proposed.append(actions)
+                    search.queue.append(Walk(search, actions, TREE))
 
     def choose(
         self, layer: dict[State, Entry], opened: set[State], h: int, h_max: int
