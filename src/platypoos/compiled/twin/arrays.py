@@ -54,16 +54,43 @@ REQUEST = np.dtype(
         ("place", "i8"),  # of its actions, on the tape
         ("state", "i4"),
         ("steps", "i4"),
+        ("payer", "i4"),  # whose idea it was
         ("walker", "i4"),  # whose path goes on with it, or NONE
     ],
     align=True,
 )
-WALKER = np.dtype([("count", "i4"), ("steps", "i4")], align=True)
+WALKER = np.dtype(
+    [
+        ("level", "i8"),  # that it belongs to
+        ("count", "i4"),  # actions
+        ("steps", "i4"),  # that are taken
+        ("payer", "i4"),  # who had the idea
+        ("by_chance", "i4"),  # whether it was drawn at random
+        ("found", "i4"),  # whether it has found anything new
+        ("awaited", "i4"),  # whether nothing else goes on before it has come to its end
+        ("state", "i4"),  # where something is unknown, or NONE…
+        ("action", "i4"),  # …and the action there
+        ("asks", "i4"),  # whether this step is asked for
+    ],
+    align=True,
+)
+HEARD = np.dtype(
+    [
+        ("value", "f8"),
+        ("steady", "f8"),
+        ("outlook", "f8"),
+        ("version", "i8"),
+        ("first", "i4"),
+        ("steps", "i4"),
+    ],
+    align=True,
+)
 CANDIDATE = np.dtype(
     [
         ("value", "f8"),
         ("steady", "f8"),
         ("outlook", "f8"),
+        ("version", "i8"),  # how often there was another one
         ("count", "i4"),  # actions
         ("steps", "i4"),  # of its path; 0 if there is no candidate
     ],
@@ -72,8 +99,7 @@ CANDIDATE = np.dtype(
 EXPLORER = np.dtype(
     [
         ("h_max", "i8"),
-        ("spent", "i8"),  # calls in this plan…
-        ("spent_before", "i8"),  # …and before the present round
+        ("spent_before", "i8"),  # calls before the present round
         ("known_before", "i8"),  # edges that were known then
         ("exhausted", "i8"),  # edges that were known when it found nothing more to ask for
         ("inside", "i8"),  # whether a round has begun
@@ -156,26 +182,24 @@ SEARCH = np.dtype(
         ("width", "i8"),
         ("stage", "i8"),
         ("stops", "i8"),  # whether to stop when it is sure
-        ("tree_wins", "i8"),
-        ("sequence_wins", "i8"),
-        ("tree_spent", "i8"),
-        ("sequence_spent", "i8"),
-        ("finder", "i8"),
-        ("challenged_at", "i8"),
         ("paid_at", "i8"),
         ("usual_return", "f8"),
-        ("challenge_credit", "f8"),
-        ("credit", "f8"),
         ("greed", "f8"),
         # the level
+        ("level", "i8"),  # its number
         ("length", "i8"),
         ("leader", "i8"),  # its first action
         ("ranked", "i8"),  # candidates
         # sequences
-        ("proposed", "i8"),
         ("rest", "i8"),  # actions that are left of the last decision's sequence
         ("decided", "i8"),  # row of the recommendation among the candidates, or NONE
         ("walk_pass", "i8"),  # of walks, to see who asks for the same step
+        ("walks", "i8"),  # under way
+        ("line", "i8"),  # the first one that was proposed…
+        ("proposed", "i8"),  # …and how many are
+        ("free", "i8"),  # walkers that do nothing
+        ("idle", "i8"),  # walks in a row that have found nothing new
+        ("walks_until", "f8"),  # calls at which all walks must have come to their ends
         ("has_fresh", "i8"),
         # the decision
         ("rival", "i8"),
@@ -188,8 +212,8 @@ SEARCH = np.dtype(
         ("looked", "f8"),
     ]
 )
-NOBODY, TREE, SEQUENCES = range(3)
-"""Whose sequences are being walked."""
+OTHERS, CHANGES, TREE, CHALLENGES, OF_WIDE, OF_CAREFUL = range(6)
+"""Who has ideas, and pays for them; the last two are the tree explorers."""
 RULES = np.dtype(
     [
         ("stages", "i8"),
@@ -199,6 +223,7 @@ RULES = np.dtype(
         ("greedy_share", "f8"),
         ("batch_share", "f8"),
         ("most_walks", "i8"),
+        ("stretch", "i8"),
         ("idle", "i8"),
         ("challengers", "i8"),
         ("challenge_share", "f8"),
@@ -217,7 +242,8 @@ RULES = np.dtype(
     ]
 )
 MOST_PROPOSED = 512
-"""Sequences that wait to be walked. With rounds that grow by a tenth there are fewer."""
+"""Sequences of the tree that wait to be walked. With rounds that grow by a tenth there are
+fewer."""
 
 
 Bits = int
@@ -259,11 +285,16 @@ class Search(NamedTuple):
     batch: Any  # [requests] REQUEST
     tape: NDArray[np.int32]  # actions: 0, 1, …, then a row for each walker, and one to work with
     walkers: Any  # [walkers] WALKER
-    paths: NDArray[np.int32]  # [walkers + 2, length] …and edges; the last rows are to work with
-    turns: NDArray[np.int32]  # [walkers] who walks on
-    asked: NDArray[np.int64]  # [a power of 2, 3] the steps that are asked for: pass, state, action
-    proposals: NDArray[np.int32]  # [MOST_PROPOSED, most] sequences to be walked…
-    lengths: NDArray[np.int32]  # [MOST_PROPOSED] …and how long they are
+    paths: NDArray[np.int32]  # [walkers + 1, length] …and edges; the last row is to work with
+    under_way: NDArray[np.int32]  # [walkers] in order
+    line: NDArray[np.int32]  # [walkers] those that were proposed, as a ring
+    spare: NDArray[np.int32]  # [walkers] those that do nothing
+    asked: NDArray[np.int64]  # [a power of 2, 4] the next steps: pass, state, action, walker
+    spent: NDArray[np.int64]  # [payers] calls…
+    limit: NDArray[np.float64]  # [payers] …and how many they may be
+    wins: NDArray[np.int64]  # [payers] new best sequences
+    jury: Any  # [actions] HEARD
+    heard: NDArray[np.int32]  # [actions, length] their paths
     candidates: Any  # [actions + 1] CANDIDATE, by their first action; the last one is the decision
     actions: NDArray[np.int32]  # [actions + 1, most]
     ways: NDArray[np.int32]  # [actions + 1, length] their paths

@@ -24,7 +24,9 @@ from platypoos.simulator.watch import GLANCE
 
 
 @part
-def request(search: Search, state: int, place: int, steps: int, times: int, walker: int) -> None:
+def request(
+    search: Search, state: int, place: int, steps: int, times: int, payer: int, walker: int
+) -> None:
     """Ask for walks from a state, with actions that are on the tape; see ``ask``.
 
     Each takes a call at least, so what does not fit in the batch does not fit in the budget.
@@ -33,7 +35,7 @@ def request(search: Search, state: int, place: int, steps: int, times: int, walk
     if number < len(search.batch):
         asked = search.batch[number]
         asked.state, asked.place, asked.steps = state, place, steps
-        asked.times, asked.walker = times, walker
+        asked.times, asked.payer, asked.walker = times, payer, walker
     search.at[0].requests = number + 1
 
 
@@ -65,8 +67,12 @@ def ask(search: Search) -> bool:
     for i in range(fitting):
         asked = search.batch[i]
         start_stream(search)
+        calls, known = at.calls, search.graph[0].known
         for _ in range(asked.times):
             take_walk(search, asked.state, asked.place, asked.steps, asked.walker)
+        search.spent[asked.payer] += at.calls - calls
+        if asked.walker != NONE and search.graph[0].known > known:
+            search.walkers[asked.walker].found = 1
     return True
 
 

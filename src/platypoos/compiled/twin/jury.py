@@ -6,45 +6,60 @@ import math
 
 import numpy as np
 
-from platypoos.compiled.twin.arrays import NONE, Ints, Search
-from platypoos.compiled.twin.asking import ask, request
+from platypoos.compiled.twin.arrays import NONE, OTHERS, Search
+from platypoos.compiled.twin.asking import request
 from platypoos.compiled.twin.draws import bit_length
 from platypoos.compiled.twin.graph import add, added, variance
 from platypoos.compiled.twin.parts import part
 from platypoos.compiled.twin.policies import propose_policies
-from platypoos.compiled.twin.sequences import (
-    difference,
-    explore_sequences,
-    follows,
-    rank,
-    row_of,
-    sort_ranked,
-    weigh_again,
-)
+from platypoos.compiled.twin.sequences import difference, follows, rank, row_of, weigh_again
+from platypoos.compiled.twin.walking import advance, next_in_line, put_under_way, walk
+from platypoos.planners.platypus.jury import PIECE
 
 
 @part
-def sample_again(search: Search, heard: Ints, count: int, calls: int) -> bool:
-    """Take fresh samples of candidates, step t in proportion to γ^t: by walks that stop early."""
+def hear(search: Search, place: int, row: int) -> None:
+    """Let a candidate be heard: it is kept as it is, also if a better one takes its place."""
+    heard, candidate = search.jury[place], search.candidates[row]
+    heard.first, heard.version, heard.steps = row, candidate.version, candidate.steps
+    for t in range(candidate.steps):
+        search.heard[place, t] = search.ways[row, t]
+    weigh_heard(search, place)
+
+
+@part
+def weigh_heard(search: Search, place: int) -> None:
+    """Note the rank of a candidate that is heard, unless another one has taken its place."""
+    heard, candidate = search.jury[place], search.candidates[search.jury[place].first]
+    if heard.version == candidate.version:
+        heard.value, heard.steady = candidate.value, candidate.steady
+        heard.outlook = candidate.outlook
+
+
+@part
+def sample_again(search: Search, count: int, calls: int) -> bool:
+    """Take fresh samples of those that are heard, step t in proportion to γ^t.
+
+    Walks stop early; their pieces are played at the same time.
+    """
     search.at[0].requests = 0
-    power = search.power
+    power, width = search.power, search.heard.shape[1]
+    first = row_of(search, len(search.walkers) + 1)
     for i in range(count):
-        steps, path = search.candidates[heard[i]].steps, search.ways[heard[i]]
-        # The walkers' rows of the tape are free now; there is one for each action.
-        place = row_of(search, i)
+        steps, path, place = search.jury[i].steps, search.heard[i], first + i * width
         total, lost = 0.0, 0.0
         for t in range(steps):
             search.tape[place + t] = search.edges[path[t]].action
             total, lost = add(total, lost, power[t])
         walks = np.int64(calls / added(total, lost))
-        length = steps
-        for walk in range(walks):
-            while length > 0 and not power[length - 1] * walks > walk:
+        length = steps if walks > 0 else min(steps, calls)
+        for walk_ in range(max(1, walks)):
+            while walks > 0 and not power[length - 1] * walks > walk_:
                 length -= 1
-            request(search, search.graph[0].root, place, length, 1, NONE)
-        if walks == 0:
-            request(search, search.graph[0].root, place, min(steps, calls), 1, NONE)
-    if not ask(search):
+            for t in range(0, length, PIECE):
+                start = search.edges[path[t]].start
+                request(search, start, place + t, min(PIECE, length - t), 1, OTHERS, NONE)
+    if not advance(search):
         return False
     weigh_again(search)
     return True
@@ -53,40 +68,84 @@ def sample_again(search: Search, heard: Ints, count: int, calls: int) -> bool:
 @part
 def hear_jury(search: Search, end: float) -> bool:
     """Compare the candidates on fresh samples and halve them, until one is left."""
-    at, jury = search.at[0], search.lists[2]
-    count = rank(search, jury)
+    at, ranked = search.at[0], search.lists[2]
+    count = rank(search, ranked)
+    for i in range(count):
+        hear(search, i, ranked[i])
     hearings = max(1, bit_length(max(0, count - 1)))
     while at.calls < end and hearings > 0 and count > 0:
         calls = max(1, np.int64(end - at.calls) // (hearings * count))
         steps = 0
         for i in range(count):
-            steps = max(steps, search.candidates[jury[i]].steps)
+            steps = max(steps, search.jury[i].steps)
         if count == 2 and (not at.has_fresh or calls >= steps):
-            note_fresh(search, jury)  # not for the last few calls of a plan
-        if not sample_again(search, jury, count, calls):
+            note_fresh(search)  # not for the last few calls of a plan
+        if not sample_again(search, count, calls):
             return False
-        sort_ranked(search, jury, count)
+        sort_jury(search, count)
         count = min(count, max(2, (count + 1) // 2))
         hearings -= 1
         if hearings > 0:
             propose_policies(search)
-            if not explore_sequences(search, 0.0):
+            while at.proposed > 0:
+                put_under_way(search, next_in_line(search), True)
+            if not walk(search):
                 return False
+            for i in range(count):
+                hear(search, i, search.jury[i].first)
     while at.calls < end and count == 2:  # what division has left over
-        if not sample_again(search, jury, count, max(1, np.int64(end - at.calls) // 2)):
+        if not sample_again(search, count, max(1, np.int64(end - at.calls) // 2)):
             return False
     return True
 
 
 @part
-def note_fresh(search: Search, jury: Ints) -> None:
+def sort_jury(search: Search, count: int) -> None:
+    """Sort those that are heard, the best first; equal ones stay as they are."""
+    for i in range(count):
+        weigh_heard(search, i)
+    for i in range(1, count):
+        j = i
+        while j > 0 and is_above(search, j, j - 1):
+            swap(search, j, j - 1)
+            j -= 1
+
+
+@part
+def is_above(search: Search, one: int, other: int) -> bool:
+    """Whether the rank of one that is heard is above that of another."""
+    first, second = search.jury[one], search.jury[other]
+    if first.value != second.value:
+        return first.value > second.value
+    if first.steady != second.steady:
+        return first.steady > second.steady
+    return first.outlook > second.outlook
+
+
+@part
+def swap(search: Search, one: int, other: int) -> None:
+    """Let two that are heard change places."""
+    first, second = search.jury[one], search.jury[other]
+    first.value, second.value = second.value, first.value
+    first.steady, second.steady = second.steady, first.steady
+    first.outlook, second.outlook = second.outlook, first.outlook
+    first.first, second.first = second.first, first.first
+    first.version, second.version = second.version, first.version
+    for t in range(max(first.steps, second.steps)):
+        edge = search.heard[one, t]
+        search.heard[one, t] = search.heard[other, t]
+        search.heard[other, t] = edge
+    first.steps, second.steps = second.steps, first.steps
+
+
+@part
+def note_fresh(search: Search) -> None:
     """Note the last two candidates, and what is known of them before their last hearing."""
     search.at[0].has_fresh = 1
     for which in range(2):
-        candidate = search.candidates[jury[which]]
-        search.steps[which] = candidate.steps
-        for t in range(candidate.steps):
-            edge = search.ways[jury[which], t]
+        search.steps[which] = search.jury[which].steps
+        for t in range(search.steps[which]):
+            edge = search.heard[which, t]
             search.fresh[which, t] = edge
             search.means[which, t] = search.edges[edge].mean
             search.samples[which, t] = search.edges[edge].samples

@@ -8,37 +8,27 @@ from __future__ import annotations
 
 import numpy as np
 
-from platypoos.compiled.twin.arrays import CAREFUL, NOBODY, NONE, SEQUENCES, TREE, WIDE, Search
-from platypoos.compiled.twin.asking import ask, request
+from platypoos.compiled.twin.arrays import (
+    CAREFUL,
+    CHALLENGES,
+    CHANGES,
+    NONE,
+    OTHERS,
+    TREE,
+    WIDE,
+    Search,
+)
+from platypoos.compiled.twin.asking import request
 from platypoos.compiled.twin.confidence import note_confidence
 from platypoos.compiled.twin.draws import OF_SEARCH, shuffle
-from platypoos.compiled.twin.graph import (
-    allows,
-    count_options,
-    find_edge,
-    is_noisy,
-    reachable,
-    settle,
-    survey,
-)
-from platypoos.compiled.twin.jury import hear_jury, sample_again
+from platypoos.compiled.twin.graph import allows, find_edge, is_noisy, reachable, settle, survey
+from platypoos.compiled.twin.jury import hear, hear_jury, sample_again
 from platypoos.compiled.twin.parts import part
-from platypoos.compiled.twin.policies import (
-    adopt_policies,
-    policy_path,
-    propose_policies,
-)
-from platypoos.compiled.twin.sequences import (
-    be_greedy,
-    challenge,
-    equal_candidates,
-    explore_sequences,
-    give,
-    take_proposed,
-    walk,
-    weigh_again,
-)
-from platypoos.compiled.twin.tree import explore, is_waiting, restart
+from platypoos.compiled.twin.policies import adopt_policies, policy_path, propose_policies
+from platypoos.compiled.twin.proposing import be_greedy, propose_challengers
+from platypoos.compiled.twin.sequences import equal_candidates, weigh_again
+from platypoos.compiled.twin.tree import explore, is_waiting, restart, spent_by
+from platypoos.compiled.twin.walking import advance, give, put_under_way, start_walks, walk
 from platypoos.plan import CLEAR
 
 
@@ -47,6 +37,7 @@ def new_level(search: Search) -> None:
     """Forget all candidates."""
     at = search.at[0]
     at.ranked, at.leader = 0, NONE
+    at.level += 1
     for action in range(len(search.tried)):
         search.candidates[action].steps = 0
         search.tried[action] = 0
@@ -60,49 +51,68 @@ def plan(search: Search, budget: int) -> None:
     at.over = at.late = 0
     at.known_before = graph.known
     new_level(search)
-    length = at.length
     restart(search, WIDE)
     restart(search, CAREFUL)
-    at.proposed = at.has_fresh = 0
-    at.paid_at = at.challenged_at = at.calls
-    if begin(search, budget, length):
-        end = at.end
-        while at.calls < end:
-            if not run_stage(search, end, end - rules.jury_share * budget):
-                return
-            if at.stops and is_sure(search):
-                return
+    free_all(search)
+    at.has_fresh = 0
+    at.walks_until, at.paid_at = 0.0, at.calls
+    search.limit[CHANGES] = search.spent[CHANGES]
+    search.limit[CHALLENGES] = search.spent[CHALLENGES]
+    search.limit[TREE] = tree_calls(search)
+    share = 1.0 if at.length == 1 else rules.seed_share
+    if not begin(search, at.began + share * budget):
+        return
+    if at.rest > 0 and not is_noisy(search):
+        if not be_greedy(search, at.calls + at.greed * budget):
+            return
+    end = at.end
+    while at.calls < end:
+        if not run_stage(search, end, end - rules.jury_share * budget):
+            return
+        if at.stops and is_sure(search):
+            return
 
 
 @part
-def begin(search: Search, budget: int, length: int) -> bool:
-    """The first sequences: what is left of the last one, those of one action, the greedy one."""
-    at, rules, graph = search.at[0], search.rules[0], search.graph[0]
-    actions = count_options(search, graph.root)
+def free_all(search: Search) -> None:
+    """Let no walk be under way, and none be proposed."""
+    at = search.at[0]
+    at.walks = at.proposed = at.line = 0
+    at.free = len(search.walkers)
+    for i in range(at.free):
+        search.spare[i] = i
+
+
+@part
+def begin(search: Search, most: float) -> bool:
+    """Walk what is left of the last decision, and one sequence for each action."""
+    at, graph = search.at[0], search.graph[0]
     if at.rest > 0:
-        give(search, 0, search.rest, at.rest)
-        if not walk(search, 0, 1, False):
+        put_under_way(search, give(search, search.rest, at.rest, OTHERS), True)
+        if not walk(search):
             return False
-    most = at.began + (np.float64(budget) if length == 1 else rules.seed_share * budget)
-    if at.leader == NONE or search.edges[last_edge(search, at.leader)].after == NONE:
-        seeds = search.lists[3]
-        count = 0
-        for action in range(graph.num_actions):
-            if allows(search, graph.root, action):
-                seeds[count] = action
-                count += 1
-        shuffle(search, OF_SEARCH, seeds, count)
-        done = 0
-        while done < count and (at.leader == NONE or at.calls < most):
-            width = max(1, min(np.int64((most - at.calls) / length), actions))
-            width = min(width, count - done)
-            for i in range(width):
-                give(search, i, seeds[done + i : done + i + 1], 1)
-            if not walk(search, 0, width, False):
-                return False
-            done += width
-    if at.rest > 0 and not is_noisy(search):
-        return be_greedy(search, at.calls + at.greed * budget)
+    if at.leader != NONE and search.edges[last_edge(search, at.leader)].after != NONE:
+        return True
+    seeds = search.lists[3]
+    count = 0
+    for action in range(graph.num_actions):
+        if allows(search, graph.root, action):
+            seeds[count] = action
+            count += 1
+    shuffle(search, OF_SEARCH, seeds, count)
+    done = 0
+    while done < count:
+        width = max(1, np.int64((most - at.calls) / at.length))
+        waits = width < count - done  # the other explorers need not wait for the last ones
+        for i in range(done, min(count, done + width)):
+            put_under_way(search, give(search, seeds[i : i + 1], 1, OTHERS), waits)
+        done += width
+        if not waits:
+            return True
+        if not walk(search):
+            return False
+        if at.leader != NONE and at.calls >= most:
+            return True
     return True
 
 
@@ -121,30 +131,24 @@ def run_stage(search: Search, end: float, jury_from: float) -> bool:
     weigh_again(search)
     if is_noisy(search) and at.calls >= jury_from:
         adopt_policies(search)
+        at.walks_until = end
         return hear_jury(search, end)
-    start, known = at.calls, graph.known
-    stage_end = min(end, np.float64(start + stage))
-    if rules.tree_share > 0.0 and not explore_tree(search, end - at.began):
-        return False
-    before = at.calls
-    at.challenge_credit += rules.challenge_share * max(stage, before - at.challenged_at)
-    at.challenged_at = before
-    goes_on = challenge(search, at.challenge_credit)
-    at.challenge_credit = min(0.0, at.challenge_credit - (at.calls - before))
-    if not goes_on:
+    start, known, changes = at.calls, graph.known, search.spent[CHANGES]
+    at.idle, at.walks_until = 0, jury_from if is_noisy(search) else end
+    pay(search, end - at.began)
+    propose_challengers(search)
+    propose_policies(search)
+    if rules.tree_share > 0.0 and not explore_tree(search):
         return False
     if not finish(search, min(end - at.calls, rules.finish_share * (end - at.began))):
         return False
     propose_policies(search)
-    if not explore_sequences(search, 0.0):
-        return False
-    before, at.finder = at.calls, SEQUENCES
-    most = max(stage_end, at.calls + stage / 2)
-    goes_on = explore_sequences(search, min(most, jury_from) if is_noisy(search) else most)
-    at.finder = NOBODY
-    at.sequence_spent += at.calls - before
-    if not goes_on:
-        return False
+    others = at.calls - start - (search.spent[CHANGES] - changes)
+    search.limit[CHANGES] = changes + max(stage / 2, np.float64(stage - others))
+    while start_walks(search) and search.spent[CHANGES] < search.limit[CHANGES]:
+        at.requests = 0
+        if not advance(search):
+            return False
     if at.leader == NONE:
         return True
     if is_noisy(search):
@@ -154,9 +158,8 @@ def run_stage(search: Search, end: float, jury_from: float) -> bool:
     if 2 * (graph.known - known) < stage and graph.surveyed != graph.known:
         survey(search, stage, False)  # little is new: is all known?
     calls = stage if stuck else max(1, np.int64(rules.look_share * stage))
-    heard = search.lists[2]
-    heard[0] = at.leader
-    return sample_again(search, heard, 1, max(1, calls))
+    hear(search, 0, at.leader)
+    return sample_again(search, 1, max(1, calls))
 
 
 @part
@@ -170,39 +173,53 @@ def finish(search: Search, most: float) -> bool:
         state = search.found[i]
         for action in range(graph.num_actions):
             if allows(search, state, action) and find_edge(search, state, action) == NONE:
-                request(search, state, action, 1, 1, NONE)
-    return ask(search)
+                request(search, state, action, 1, 1, OTHERS, NONE)
+    return advance(search)
 
 
 @part
-def explore_tree(search: Search, budget: float) -> bool:
-    """Let the tree explorers work with the calls that they have earned; see the plain planner."""
+def pay(search: Search, budget: float) -> None:
+    """Share the calls of a stage out to the explorers; see the plain planner."""
     at, rules, graph = search.at[0], search.rules[0], search.graph[0]
-    of_tree = at.tree_wins / (at.tree_spent + at.stage)
-    of_sequences = at.sequence_wins / (at.sequence_spent + at.stage)
-    least = rules.tree_share * min(1.0, budget / (rules.stages * graph.num_actions))
-    share = of_tree / (of_tree + of_sequences)
-    share = max(least, min(1.0 - rules.tree_share, share))
+    spent, limit, stage = search.spent, search.limit, search.at[0].stage
     made = at.calls - at.paid_at
-    if not is_noisy(search):  # a full stage, even if the sequence explorer stopped early
-        made = max(made, at.stage)
-    at.credit += share * made
-    at.paid_at = start = at.calls
-    if at.credit < 1.0:
+    at.paid_at = at.calls
+    of_tree = tree_calls(search)
+    tree_rate = search.wins[TREE] / (of_tree + stage)
+    change_rate = search.wins[CHANGES] / (spent[CHANGES] + stage)
+    least = rules.tree_share * min(1.0, budget / (rules.stages * max(1, graph.num_actions)))
+    share = tree_rate / (tree_rate + change_rate)
+    share = max(least, min(1.0 - rules.tree_share, share))
+    left = limit[TREE] - of_tree
+    if not (is_waiting(search, WIDE) or is_waiting(search, CAREFUL)):
+        left = min(0.0, left)
+    # Without noise a full stage, even if the sequence explorer stopped early.
+    paid = made if is_noisy(search) else max(made, stage)
+    limit[TREE] = of_tree + left + share * paid
+    owed = min(0.0, limit[CHALLENGES] - spent[CHALLENGES])
+    limit[CHALLENGES] = spent[CHALLENGES] + owed + rules.challenge_share * max(made, stage)
+    others = max(0.0, limit[TREE] - of_tree)
+    others += max(0.0, limit[CHALLENGES] - spent[CHALLENGES])
+    limit[CHANGES] = spent[CHANGES] + max(stage / 2, stage - others)
+
+
+@part
+def tree_calls(search: Search) -> int:
+    """What the tree explorers have cost, the walks of their sequences included."""
+    return search.spent[TREE] + spent_by(search, WIDE) + spent_by(search, CAREFUL)
+
+
+@part
+def explore_tree(search: Search) -> bool:
+    """Let the tree explorers work with the calls that they have earned."""
+    credit = search.limit[TREE] - tree_calls(search)
+    if credit < 1.0:
         return True
-    end = start + at.credit
-    explore(search, WIDE, (start + end) / 2 if is_noisy(search) else end)
-    if not at.over and is_noisy(search):
-        explore(search, CAREFUL, end)
-    if not at.over:
-        at.finder = TREE
-        walk(search, 0, take_proposed(search), False)
-    at.finder = NOBODY
-    at.tree_spent += at.calls - start
-    left = at.credit - (at.calls - start)
-    waits = is_waiting(search, WIDE) or is_waiting(search, CAREFUL)
-    at.credit = left if waits else min(0.0, left)
-    return not at.over
+    if not explore(search, WIDE, credit / 2 if is_noisy(search) else credit):
+        return False
+    if is_noisy(search):
+        return explore(search, CAREFUL, search.limit[TREE] - tree_calls(search))
+    return True
 
 
 # ---------------------------------------------------------------------- the decision

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from platypoos.compiled.twin.arrays import MOST_PROPOSED, NONE, Ints, Search
+from platypoos.compiled.twin.arrays import NONE, OTHERS, Ints, Search
 from platypoos.compiled.twin.graph import edge_value, settle
 from platypoos.compiled.twin.parts import part
 from platypoos.compiled.twin.sequences import consider, row_of
+from platypoos.compiled.twin.walking import give, put_in_line
 
 
 @part
@@ -48,12 +49,10 @@ def propose_policies(search: Search) -> None:
     path = search.paths[len(search.paths) - 1]
     for i in range(count):
         steps = policy_path(search, chosen[i], path, length)
-        ends = search.edges[path[steps - 1]].after == NONE
-        if (ends or 2 * steps >= length) and at.proposed < MOST_PROPOSED:
-            for t in range(steps):
-                search.proposals[at.proposed, t] = search.edges[path[t]].action
-            search.lengths[at.proposed] = steps
-            at.proposed += 1
+        if search.edges[path[steps - 1]].after == NONE or 2 * steps >= length:
+            walker = give(search, actions_of(search, path, steps), steps, OTHERS)
+            if walker != NONE:
+                put_in_line(search, walker)
 
 
 @part
@@ -66,7 +65,7 @@ def adopt_policies(search: Search) -> None:
     while edge != NONE:
         steps = policy_path(search, edge, path, length)
         if steps == length or search.edges[path[steps - 1]].after == NONE:
-            consider(search, actions_of(search, path, steps), steps, path, steps)
+            consider(search, actions_of(search, path, steps), steps, path, steps, OTHERS)
         edge = search.edges[edge].next
 
 

@@ -13,6 +13,7 @@ from platypoos.compiled.twin.arrays import (
     ENTRY,
     EXPLORER,
     GRAPH,
+    HEARD,
     MOST_PROPOSED,
     OPENING,
     REQUEST,
@@ -133,13 +134,13 @@ class Room:
                 before = np.atleast_2d(fields[name])
                 array[:, : before.shape[1]] = before
         larger["rest"] = larger["rest"][0]
-        tape = np.empty(actions + (walkers + 1) * most, I4)
+        tape = np.empty(actions + (walkers + 1) * most + actions * length, I4)
         tape[:actions] = np.arange(actions)
         fields.update(
             larger,
             tape=tape,
-            paths=np.empty((walkers + 2, length), I4),
-            proposals=np.empty((MOST_PROPOSED, most), I4),
+            paths=np.empty((walkers + 1, length), I4),
+            heard=np.empty((actions, length), I4),
             kept=np.empty(most, I4),
             fresh=np.empty((2, length), I4),
             means=np.empty((2, length)),
@@ -156,7 +157,7 @@ class Room:
 
 def fixed_fields(actions: int, rules: Rules, walks: int) -> dict[str, Any]:
     """The arrays that never grow, but for random generators."""
-    walkers = max(actions, MOST_PROPOSED + 2 * walks)
+    walkers = actions + MOST_PROPOSED + 2 * walks
     explorers = np.zeros(2, EXPLORER)
     explorers["h_max"] = 1
     record = np.zeros(1, RULES)
@@ -171,9 +172,14 @@ def fixed_fields(actions: int, rules: Rules, walks: int) -> dict[str, Any]:
         "twister": np.empty((2, 625), U4),
         "stop": np.zeros(1, I8),
         "walkers": np.empty(walkers, WALKER),
-        "turns": np.empty(walkers, I4),
-        "asked": np.zeros((1 << (2 * walkers).bit_length(), 3), I8),
-        "lengths": np.empty(MOST_PROPOSED, I4),
+        "under_way": np.empty(walkers, I4),
+        "line": np.empty(walkers, I4),
+        "spare": np.empty(walkers, I4),
+        "asked": np.zeros((1 << (2 * walkers).bit_length(), 4), I8),
+        "spent": np.zeros(6, I8),
+        "limit": np.zeros(6),
+        "wins": np.ones(6, I8),
+        "jury": np.zeros(actions, HEARD),
         "candidates": np.zeros(actions + 1, CANDIDATE),
         "best": np.empty(actions, I4),
         "tried": np.zeros(actions, I4),

@@ -4,15 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from platypoos.compiled.twin.arrays import NOBODY, NONE, TREE, Ints, Search
-from platypoos.compiled.twin.asking import ask, request
+from platypoos.compiled.twin.arrays import CHANGES, NONE, TREE, Ints, Search
 from platypoos.compiled.twin.draws import OF_SEARCH, bit_length, draw
 from platypoos.compiled.twin.graph import (
     add,
     added,
-    allows,
     count_options,
-    find_edge,
     is_noisy,
     reward_of,
     span_of,
@@ -101,7 +98,9 @@ def lead(search: Search) -> None:
 
 
 @part
-def consider(search: Search, actions: Ints, count: int, path: Ints, steps: int) -> None:
+def consider(
+    search: Search, actions: Ints, count: int, path: Ints, steps: int, finder: int
+) -> None:
     """Keep the better one of two sequences that begin alike."""
     at, edges = search.at[0], search.edges
     value, steady, outlook = weigh(search, path, steps)
@@ -133,11 +132,8 @@ def consider(search: Search, actions: Ints, count: int, path: Ints, steps: int) 
         leads = True
     else:
         before = search.candidates[leader]
-        if at.finder != NOBODY and value > before.value:
-            if at.finder == TREE:
-                at.tree_wins += 1
-            else:
-                at.sequence_wins += 1
+        if (finder == TREE or finder == CHANGES) and value > before.value:
+            search.wins[finder] += 1
         leads = value > before.value
         if value == before.value:
             leads = steady > before.steady
@@ -148,6 +144,7 @@ def consider(search: Search, actions: Ints, count: int, path: Ints, steps: int) 
         at.ranked += 1
     old.value, old.steady, old.outlook = value, steady, outlook
     old.count, old.steps = count, steps
+    old.version += 1
     for i in range(count):
         search.actions[first, i] = actions[i]
     for i in range(steps):
@@ -204,7 +201,7 @@ def weigh_again(search: Search) -> None:
         lead(search)
 
 
-# ---------------------------------------------------------------------- walks
+# ---------------------------------------------------------------------- changes
 
 
 @part
@@ -214,106 +211,11 @@ def row_of(search: Search, walker: int) -> int:
 
 
 @part
-def pad(search: Search, walker: int) -> None:
-    """A sequence that is too short is followed by its last action."""
-    walking, place = search.walkers[walker], row_of(search, walker)
-    for t in range(walking.count, search.at[0].length):
-        search.tape[place + t] = search.tape[place + walking.count - 1]
-    walking.count = max(walking.count, search.at[0].length)
-    walking.steps = 0
+def change(search: Search, place: int) -> int:
+    """Write the leader's sequence to the tape, a random stretch of 1, 2, 4, … steps changed.
 
-
-@part
-def walk(search: Search, first: int, count: int, by_chance: bool) -> bool:
-    """Walk the sequences of some walkers from the root, all at once. Known steps are free.
-
-    A walk asks for several steps at once while all is new. It waits if another one asks for the
-    same step. False if the plan is over.
+    Returns how many actions there are.
     """
-    at, length = search.at[0], search.at[0].length
-    masked = search.graph[0].masked
-    turns = search.turns
-    for i in range(count):
-        pad(search, first + i)
-        turns[i] = first + i
-    while count > 0:
-        later = 0
-        at.requests = 0
-        at.walk_pass += 1
-        for i in range(count):
-            walker = turns[i]
-            walking, place = search.walkers[walker], row_of(search, walker)
-            state, action = follow(search, walker, length)
-            t = walking.steps
-            if state == NONE or t == length:
-                if masked:
-                    for j in range(t):
-                        edge = search.paths[walker, j]
-                        search.tape[place + j] = search.edges[edge].action
-                if by_chance:
-                    note_return(search, search.paths[walker], t)
-                actions = search.tape[place : place + walking.count]
-                consider(search, actions, walking.count, search.paths[walker], t)
-                continue
-            turns[later] = walker
-            later += 1
-            if not is_first(search, at.walk_pass, state, action):
-                continue
-            steps = min(search.graph[0].tail, length - t)
-            request(search, state, place + t, steps, 1, walker)
-        if not ask(search):
-            return False
-        count = later
-    return True
-
-
-@part
-def is_first(search: Search, number: int, state: int, action: int) -> bool:
-    """Whether nobody else has asked for a step in this pass; now somebody has."""
-    asked = search.asked
-    mask = len(asked) - 1
-    mixed = (state * search.graph[0].num_actions + action) * 0x9E3779B1
-    place = (mixed ^ (mixed >> 15)) & mask
-    while asked[place, 0] == number:
-        if asked[place, 1] == state and asked[place, 2] == action:
-            return False
-        place = (place + 1) & mask
-    asked[place, 0], asked[place, 1], asked[place, 2] = number, state, action
-    return True
-
-
-@part
-def follow(search: Search, walker: int, length: int) -> tuple[int, int]:
-    """Go along known steps; returns the state where something is unknown, and the action there."""
-    walking, path, edges = search.walkers[walker], search.paths[walker], search.edges
-    place, steps = row_of(search, walker), walking.steps
-    state = search.graph[0].root if steps == 0 else edges[path[steps - 1]].after
-    action = NONE
-    while state != NONE and steps < length:
-        action = search.tape[place + steps]
-        edge = find_edge(search, state, action)
-        if edge == NONE:
-            if not allows(search, state, action):
-                edge = instead(search, state)
-            if edge == NONE:
-                break
-        path[steps] = edge
-        steps += 1
-        state = edges[edge].after
-    walking.steps = steps
-    return state, action
-
-
-@part
-def instead(search: Search, state: int) -> int:
-    """In place of an action that is not allowed: the best that is known, or any that is."""
-    known = search.states[state]
-    return known.choice if known.choice != NONE else known.first
-
-
-@part
-def change(search: Search, walker: int) -> None:
-    """Let a walker have the leader's sequence, with a random stretch of 1, 2, 4, … steps changed."""
     at = search.at[0]
     leader = search.candidates[at.leader]
     actions = search.actions[at.leader]
@@ -326,11 +228,10 @@ def change(search: Search, walker: int) -> None:
     end = start + (1 << np.int64(draw(search, OF_SEARCH) * bit_length(length)))
     state = search.edges[search.ways[at.leader, start]].start
     other = other_action(search, state, actions[start])
-    place = row_of(search, walker)
     count = max(leader.count, end)
     for i in range(count):
         search.tape[place + i] = other if start <= i < end else actions[i]
-    search.walkers[walker].count = count
+    return count
 
 
 @part
@@ -353,97 +254,11 @@ def other_action(search: Search, state: int, action: int) -> int:
 
 
 @part
-def any_actions(search: Search, walker: int, start: int) -> None:
-    """Let a walker take any actions, a whole sequence of them after some steps."""
-    at, place = search.at[0], row_of(search, walker)
-    for i in range(at.length):
+def random_actions(search: Search, place: int) -> None:
+    """Write a whole sequence of any actions to the tape."""
+    for i in range(search.at[0].length):
         number = draw(search, OF_SEARCH) * np.float64(search.graph[0].num_actions)
-        search.tape[place + start + i] = np.int64(np.floor(number))
-    search.walkers[walker].count = start + at.length
-
-
-@part
-def explore_sequences(search: Search, end: float) -> bool:
-    """Walk what was proposed, and changes of the leader, some at a time; see the plain planner."""
-    at, rules, graph = search.at[0], search.rules[0], search.graph[0]
-    idle = 0
-    while at.proposed > 0 or (at.calls < end and idle < rules.idle):
-        known = graph.known
-        sequences = take_proposed(search)
-        randomly = 0
-        if at.calls < end and rules.sequences and at.leader != NONE:
-            equals = search.lists[0]
-            count = undecided(search, equals)
-            width = at.width
-            if is_noisy(search):  # the calls of the last hearing are kept for it
-                width = max(1, min(width, np.int64((end - at.calls) / at.length)))
-            last = len(search.walkers) - 1  # random ones from the other side
-            for _ in range(width):
-                if count > 0 and draw(search, OF_SEARCH) < rules.steady_share:
-                    least = NONE
-                    walks, ticket = 0, 0.0
-                    for i in range(count):
-                        edge = search.edges[search.ways[equals[i], 0]]
-                        drawn = draw(search, OF_SEARCH)
-                        fewer = edge.walks < walks or (edge.walks == walks and drawn < ticket)
-                        if least == NONE or fewer:
-                            least, walks, ticket = equals[i], edge.walks, drawn
-                    walker = last - randomly
-                    randomly += 1
-                    search.tape[row_of(search, walker)] = least
-                    any_actions(search, walker, 1)
-                elif idle > 0 and draw(search, OF_SEARCH) < 0.5:
-                    walker = last - randomly
-                    randomly += 1
-                    any_actions(search, walker, 0)
-                else:
-                    change(search, sequences)
-                    sequences += 1
-        if sequences == 0 and randomly == 0:
-            return True
-        if not walk(search, 0, sequences, False):
-            return False
-        turn_round(search, randomly)
-        if not walk(search, len(search.walkers) - randomly, randomly, True):
-            return False
-        idle = idle + sequences + randomly if graph.known == known else 0
-    return True
-
-
-@part
-def turn_round(search: Search, count: int) -> None:
-    """Bring the last walkers into the order in which they were made."""
-    i, j = len(search.walkers) - count, len(search.walkers) - 1
-    while i < j:
-        one, other = row_of(search, i), row_of(search, j)
-        for k in range(search.actions.shape[1]):
-            action = search.tape[one + k]
-            search.tape[one + k] = search.tape[other + k]
-            search.tape[other + k] = action
-        number = search.walkers[i].count
-        search.walkers[i].count = search.walkers[j].count
-        search.walkers[j].count = number
-        i += 1
-        j -= 1
-
-
-@part
-def take_proposed(search: Search) -> int:
-    """Let the first walkers have what was proposed; returns how many they are."""
-    at = search.at[0]
-    count, at.proposed = at.proposed, 0
-    for walker in range(count):
-        give(search, walker, search.proposals[walker], search.lengths[walker])
-    return count
-
-
-@part
-def give(search: Search, walker: int, actions: Ints, count: int) -> None:
-    """Let a walker have a sequence."""
-    place = row_of(search, walker)
-    for i in range(count):
-        search.tape[place + i] = actions[i]
-    search.walkers[walker].count = count
+        search.tape[place + i] = np.int64(np.floor(number))
 
 
 @part
@@ -477,104 +292,6 @@ def undecided(search: Search, equals: Ints) -> int:
         edge = search.ways[equals[i], 0]
         same = same and search.edges[edge].walks > 1 and steadiness(search, edge) == one
     return 0 if same else count  # a random walk brings the same after each
-
-
-@part
-def be_greedy(search: Search, end: float) -> bool:
-    """Walk the sequence that takes, at each step, the action that brings most at once."""
-    at, graph, edges = search.at[0], search.graph[0], search.edges
-    state, count = graph.root, 0
-    while state != NONE and count < at.length:
-        missing = count_options(search, state)
-        for action in range(graph.num_actions):
-            if allows(search, state, action) and find_edge(search, state, action) != NONE:
-                missing -= 1
-        if at.calls + missing > end:
-            break
-        at.requests = 0
-        for action in range(graph.num_actions):
-            if allows(search, state, action) and find_edge(search, state, action) == NONE:
-                request(search, state, action, 1, 1, NONE)
-        if not ask(search):
-            return False
-        edge = search.states[state].first
-        if edge == NONE:
-            break
-        best, best_ticket, same = NONE, 0.0, True
-        while edge != NONE:
-            after = edges[edge].after
-            ticket = 0.0 if after == NONE else search.states[after].ticket
-            same = same and edges[edge].mean == edges[search.states[state].first].mean
-            mean, most = edges[edge].mean, edges[best].mean
-            if best == NONE or mean > most or (mean == most and ticket > best_ticket):
-                best, best_ticket = edge, ticket
-            edge = edges[edge].next
-        if same and count == 0:
-            break  # all bring the same at once: there is nothing to be greedy for
-        search.kept[count] = edges[best].action
-        count += 1
-        state = edges[best].after
-    won = False
-    if count > 0:
-        give(search, 0, search.kept, count)
-        if not walk(search, 0, 1, False):
-            return False
-        won = at.leader != NONE and search.candidates[at.leader].count >= count
-        for i in range(count):
-            won = won and search.actions[at.leader, i] == search.kept[i]
-    at.greed = search.rules[0].greedy_share if won else max(0.03, at.greed / 2.0)
-    return True
-
-
-@part
-def challenge(search: Search, credit: float) -> bool:
-    """Try other first actions, followed by what the leader does; see the plain planner."""
-    at, graph, began = search.at[0], search.graph[0], search.at[0].calls
-    if at.leader == NONE:
-        return True
-    leader, others = at.leader, search.lists[0]
-    steps = search.candidates[leader].count
-    for i in range(steps):
-        search.kept[i] = search.actions[leader, i]
-    ranked = search.lists[1]
-    count = 0
-    for i in range(rank(search, ranked)):
-        if ranked[i] != leader:
-            others[count] = ranked[i]
-            count += 1
-    for action in range(graph.num_actions):
-        if search.candidates[action].steps == 0 and allows(search, graph.root, action):
-            others[count] = action
-            count += 1
-    most = search.rules[0].challengers
-    if count > most > 0 and credit > 0:
-        in_turn = others[most - 1]
-        for i in range(most, count):
-            if search.tried[others[i]] < search.tried[in_turn]:
-                in_turn = others[i]
-        search.tried[in_turn] += 1
-        count = most - 1
-        take_tail(search, in_turn, 1, steps - 1)
-        if not walk(search, 0, 1, False):
-            return False
-    for i in range(min(count, most)):
-        for tail in range(2):
-            if at.calls - began >= credit:
-                return True
-            take_tail(search, others[i], 1 - tail, steps - 1)
-            if not walk(search, 0, 1, False):
-                return False
-    return True
-
-
-@part
-def take_tail(search: Search, action: int, start: int, count: int) -> None:
-    """Let the first walker take an action, and then what was kept of the leader."""
-    place = row_of(search, 0)
-    search.tape[place] = action
-    for i in range(count):
-        search.tape[place + 1 + i] = search.kept[start + i]
-    search.walkers[0].count = 1 + count
 
 
 # ---------------------------------------------------------------------- standard errors

@@ -102,7 +102,7 @@ class CompiledSession:
         now["masked"], now["valued"] = model.legal is not None, model.value is not None
         now["shrinks"] = rules.shrinkage
         at = self.at
-        at["tree_wins"] = at["sequence_wins"] = at["length"] = 1
+        at["length"] = 1
         at["leader"] = NONE
         at["greed"] = rules.greedy_share
         self.room = Room(fields, model.initial_state, actions)

@@ -9,11 +9,13 @@ import math
 
 import numpy as np
 
-from platypoos.compiled.twin.arrays import MOST_PROPOSED, NONE, WIDE, Search
-from platypoos.compiled.twin.asking import ask, request
+from platypoos.compiled.twin.arrays import NONE, OF_WIDE, TREE, WIDE, Search
+from platypoos.compiled.twin.asking import request
 from platypoos.compiled.twin.draws import bit_length
 from platypoos.compiled.twin.graph import count_options, find_edge
 from platypoos.compiled.twin.parts import part
+from platypoos.compiled.twin.sequences import row_of
+from platypoos.compiled.twin.walking import advance, make_walk, pad, put_in_line
 from platypoos.planners.platypus.tree import DEEPEST, LARGEST
 
 
@@ -24,7 +26,12 @@ def restart(search: Search, which: int) -> None:
     explorer.h_max = 1 + explorer.h_max // 2
     explorer.inside = explorer.openings = explorer.opened = 0
     explorer.exhausted = -1
-    explorer.spent = 0
+
+
+@part
+def spent_by(search: Search, which: int) -> int:
+    """Calls of an explorer, in all plans."""
+    return search.spent[OF_WIDE + which]
 
 
 @part
@@ -35,25 +42,28 @@ def is_waiting(search: Search, which: int) -> bool:
 
 
 @part
-def explore(search: Search, which: int, end: float) -> None:
-    """Go on until so many calls were made in all, or until there is nothing to ask for."""
+def explore(search: Search, which: int, credit: float) -> bool:
+    """Go on with so many calls at most, or until there is nothing to ask for.
+
+    False if the plan is over.
+    """
     at, explorer = search.at[0], search.explorers[which]
-    while at.calls < end and explorer.exhausted != search.graph[0].known:
+    end = spent_by(search, which) + credit
+    while spent_by(search, which) < end and explorer.exhausted != search.graph[0].known:
         if not is_waiting(search, which):
             next_openings(search, which)
             continue
-        left = np.int64(end - at.calls)
+        left = np.int64(end - spent_by(search, which))
         at.requests = 0
         while is_waiting(search, which) and left >= 0:
             left = ask_for(search, which, explorer.opened, left)
             if left >= 0:
                 explorer.opened += 1
         if at.requests == 0 and is_waiting(search, which):
-            return
-        before = at.calls
-        if not ask(search):
-            return
-        explorer.spent += at.calls - before
+            return True
+        if at.requests > 0 and not advance(search):
+            return False
+    return True
 
 
 @part
@@ -71,7 +81,7 @@ def ask_for(search: Search, which: int, number: int, left: int) -> int:
         if missing > 0:
             paid = min(missing, left)
             if paid > 0:
-                request(search, state, action, 1, paid, NONE)
+                request(search, state, action, 1, paid, OF_WIDE + which, NONE)
                 left -= paid
             if paid < missing:
                 return -1
@@ -92,7 +102,7 @@ def next_openings(search: Search, which: int) -> None:
         return
     end_round(search, which)
     explorer.inside = 0
-    learned = explorer.spent > explorer.spent_before
+    learned = spent_by(search, which) > explorer.spent_before
     h_max = explorer.h_max
     factor = search.rules[0].growth if learned else 2.0
     explorer.h_max = min(LARGEST, max(h_max + 1, np.int64(factor * h_max)))
@@ -113,7 +123,8 @@ def begin_round(search: Search, which: int) -> None:
     explorer.inside = 1
     explorer.openings = explorer.opened = 0
     explorer.round += 1
-    explorer.spent_before, explorer.known_before = explorer.spent, graph.known
+    explorer.spent_before = spent_by(search, which)
+    explorer.known_before = graph.known
     explorer.h, explorer.layers = 0, min(explorer.h_max + 1, DEEPEST * search.at[0].length)
     explorer.layer, explorer.entries = 0, 1
     entry = search.entries[which, 0]
@@ -172,7 +183,7 @@ def next_layer(search: Search, which: int) -> None:
 def end_round(search: Search, which: int) -> None:
     """The best sequences of the last layer, and of those that ended, are proposed."""
     explorer, entries = search.explorers[which], search.entries[which]
-    if explorer.spent <= explorer.spent_before:
+    if spent_by(search, which) <= explorer.spent_before:
         return
     if explorer.layer < explorer.entries:
         best = explorer.layer
@@ -187,21 +198,23 @@ def end_round(search: Search, which: int) -> None:
 @part
 def propose(search: Search, which: int, edge: int, before: int) -> None:
     """Propose the sequence of actions that an entry stands for."""
-    at, entries = search.at[0], search.entries[which]
-    if at.proposed == MOST_PROPOSED or edge == NONE:
+    entries = search.entries[which]
+    if edge == NONE:
+        return
+    walker = make_walk(search, TREE, False)
+    if walker == NONE:
         return
     count = 1
     entry = before
     while entries[entry].edge != NONE:
         entry = entries[entry].before
         count += 1
-    actions = search.proposals[at.proposed]
-    search.lengths[at.proposed] = count
-    at.proposed += 1
-    while count > 0:
-        count -= 1
-        actions[count] = search.edges[edge].action
+    place = row_of(search, walker)
+    for i in range(count - 1, -1, -1):
+        search.tape[place + i] = search.edges[edge].action
         edge, before = entries[before].edge, entries[before].before
+    pad(search, walker, count)
+    put_in_line(search, walker)
 
 
 @part
