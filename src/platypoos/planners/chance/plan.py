@@ -30,8 +30,8 @@ LOOKS_EVERY = 4
 states are brought up to date after a fourth as many calls as there are known actions."""
 FIRST_ASKED = 64
 """Calls before it is first asked whether a plan is enough."""
-LONGEST_TAIL = 64
-"""Steps that a walk asks for at once, at most."""
+LONGEST_TAIL, STRETCH = 64, 2
+"""Steps that a walk asks for at once, at most; and beside others that have fewer steps to go."""
 
 
 class Walk:
@@ -66,8 +66,9 @@ class Search:
         """In this decision: steps that were learned from, and steps of walks in all."""
         self.length = 1
         """Steps of a walk."""
-        self.tail = 1
-        """Steps that a walk asks for at once, where nothing is known: more where nothing meets."""
+        self.tail = self.stretch = 1
+        """Steps that a walk asks for at once, where nothing is known: more where nothing meets, but
+        not so many that the other walks of a batch must wait for it."""
         self.lowest, self.highest = math.inf, -math.inf
         """Returns of the walks so far: their range is the unit of reward."""
         self.paid = False
@@ -94,15 +95,17 @@ class Search:
         total = self.calls + budget
         self.length = self.length_for(total)
         width = max(1, min(WIDEST, total // (BATCHES * self.length)))
+        walks: list[Walk] = []
         while True:
-            walks = [Walk(knowledge.root) for _ in range(width)]
-            going = walks
-            while going:
-                going = [walk for walk in going if self.advance(walk)]
-                if going:
-                    yield from self.ask(going)
+            walks += [Walk(knowledge.root) for _ in range(width - len(walks))]
+            self.stretch = max(STRETCH, min(self.length - len(walk.path) for walk in walks))
+            under_way = [walk for walk in walks if self.advance(walk)]
             for walk in walks:
-                self.back_up(walk)
+                if walk.waits_for is None:
+                    self.back_up(walk)
+            walks = under_way
+            if walks:
+                yield from self.ask(walks)
             if knowledge.hardly_meets:  # more walks say more there than longer ones
                 self.length = min(self.length, LEAST_STEPS)
             if LOOKS_EVERY * (self.calls - self._swept_at) >= knowledge.known:
@@ -147,7 +150,7 @@ class Search:
                 walk.waits_for = edge
                 steps, actions = 1, [edge.action]
                 if walk.is_new:
-                    steps = min(self.tail, length - len(path))
+                    steps = min(self.tail, self.stretch, length - len(path))
                     if knowledge.rule is None:
                         number, draw = knowledge.num_actions, knowledge.random.random
                         actions += [int(draw() * number) for _ in range(steps - 1)]
