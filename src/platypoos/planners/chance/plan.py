@@ -37,11 +37,13 @@ LONGEST_TAIL, STRETCH = 64, 2
 class Walk:
     """A walk that reacts to chance: it chooses in each state that it comes to."""
 
-    __slots__ = ("at", "ended", "is_new", "path", "request", "waits_for")
+    __slots__ = ("at", "is_new", "length", "path", "request", "waits_for")
 
-    def __init__(self, root: State) -> None:
+    def __init__(self, root: State, length: int) -> None:
         self.at: State | None = root
         """Where it is; None if the episode ended."""
+        self.length = length
+        """Steps to its end."""
         self.path: list[Edge] = []
         self.request: Request
         self.waits_for: Edge | None = None
@@ -97,8 +99,8 @@ class Search:
         width = max(1, min(WIDEST, total // (BATCHES * self.length)))
         walks: list[Walk] = []
         while True:
-            walks += [Walk(knowledge.root) for _ in range(width - len(walks))]
-            self.stretch = max(STRETCH, min(self.length - len(walk.path) for walk in walks))
+            walks += [Walk(knowledge.root, self.length) for _ in range(width - len(walks))]
+            self.stretch = max(STRETCH, min(walk.length - len(walk.path) for walk in walks))
             under_way = [walk for walk in walks if self.advance(walk)]
             for walk in walks:
                 if walk.waits_for is None:
@@ -137,7 +139,7 @@ class Search:
 
     def advance(self, walk: Walk) -> bool:
         """Let a walk go on through what is known; True if it needs the simulator."""
-        knowledge, path, length = self.knowledge, walk.path, self.length
+        knowledge, path, length = self.knowledge, walk.path, walk.length
         while walk.at is not None and len(path) < length:
             state = walk.at
             walk.is_new = not state.edges
@@ -256,13 +258,13 @@ class Search:
         if root.span:
             knowledge.rate = root.value / root.span
         is_over = walk.at is None
-        if len(path) < self.length and not is_over:
+        if len(path) < walk.length and not is_over:
             return  # it was cut short
         if knowledge.pays != self.paid:
             self.paid, self.lowest, self.highest = True, math.inf, -math.inf
         total = 0.0
         if is_over:  # steps that are not taken bring 0, which is counted from the origin too
-            missing = self.length - len(path)
+            missing = walk.length - len(path)
             steps = float(missing) if gamma == 1.0 else (1.0 - gamma**missing) / (1.0 - gamma)
             total = -knowledge.loss * steps
         for edge in reversed(path):
