@@ -30,18 +30,20 @@ LOOKS_EVERY = 4
 states are brought up to date after a fourth as many calls as there are known actions."""
 FIRST_ASKED = 64
 """Calls before it is first asked whether a plan is enough."""
-LONGEST_TAIL = 64
-"""Steps that a walk asks for at once, at most."""
+LONGEST_TAIL, STRETCH = 64, 2
+"""Steps that a walk asks for at once, at most; and beside others that have fewer steps to go."""
 
 
 class Walk:
     """A walk that reacts to chance: it chooses in each state that it comes to."""
 
-    __slots__ = ("at", "ended", "is_new", "path", "request", "waits_for")
+    __slots__ = ("at", "is_new", "length", "path", "request", "waits_for")
 
-    def __init__(self, root: State) -> None:
+    def __init__(self, root: State, length: int) -> None:
         self.at: State | None = root
         """Where it is; None if the episode ended."""
+        self.length = length
+        """Steps to its end."""
         self.path: list[Edge] = []
         self.request: Request
         self.waits_for: Edge | None = None
@@ -66,8 +68,9 @@ class Search:
         """In this decision: steps that were learned from, and steps of walks in all."""
         self.length = 1
         """Steps of a walk."""
-        self.tail = 1
-        """Steps that a walk asks for at once, where nothing is known: more where nothing meets."""
+        self.tail = self.stretch = 1
+        """Steps that a walk asks for at once, where nothing is known: more where nothing meets, but
+        not so many that the other walks of a batch must wait for it."""
         self.lowest, self.highest = math.inf, -math.inf
         """Returns of the walks so far: their range is the unit of reward."""
         self.paid = False
@@ -94,15 +97,17 @@ class Search:
         total = self.calls + budget
         self.length = self.length_for(total)
         width = max(1, min(WIDEST, total // (BATCHES * self.length)))
+        walks: list[Walk] = []
         while True:
-            walks = [Walk(knowledge.root) for _ in range(width)]
-            going = walks
-            while going:
-                going = [walk for walk in going if self.advance(walk)]
-                if going:
-                    yield from self.ask(going)
+            walks += [Walk(knowledge.root, self.length) for _ in range(width - len(walks))]
+            self.stretch = max(STRETCH, min(walk.length - len(walk.path) for walk in walks))
+            under_way = [walk for walk in walks if self.advance(walk)]
             for walk in walks:
-                self.back_up(walk)
+                if walk.waits_for is None:
+                    self.back_up(walk)
+            walks = under_way
+            if walks:
+                yield from self.ask(walks)
             if knowledge.hardly_meets:  # more walks say more there than longer ones
                 self.length = min(self.length, LEAST_STEPS)
             if LOOKS_EVERY * (self.calls - self._swept_at) >= knowledge.known:
@@ -134,7 +139,7 @@ class Search:
 
     def advance(self, walk: Walk) -> bool:
         """Let a walk go on through what is known; True if it needs the simulator."""
-        knowledge, path, length = self.knowledge, walk.path, self.length
+        knowledge, path, length = self.knowledge, walk.path, walk.length
         while walk.at is not None and len(path) < length:
             state = walk.at
             walk.is_new = not state.edges
@@ -147,7 +152,7 @@ class Search:
                 walk.waits_for = edge
                 steps, actions = 1, [edge.action]
                 if walk.is_new:
-                    steps = min(self.tail, length - len(path))
+                    steps = min(self.tail, self.stretch, length - len(path))
                     if knowledge.rule is None:
                         number, draw = knowledge.num_actions, knowledge.random.random
                         actions += [int(draw() * number) for _ in range(steps - 1)]
@@ -253,13 +258,13 @@ class Search:
         if root.span:
             knowledge.rate = root.value / root.span
         is_over = walk.at is None
-        if len(path) < self.length and not is_over:
+        if len(path) < walk.length and not is_over:
             return  # it was cut short
         if knowledge.pays != self.paid:
             self.paid, self.lowest, self.highest = True, math.inf, -math.inf
         total = 0.0
         if is_over:  # steps that are not taken bring 0, which is counted from the origin too
-            missing = self.length - len(path)
+            missing = walk.length - len(path)
             steps = float(missing) if gamma == 1.0 else (1.0 - gamma**missing) / (1.0 - gamma)
             total = -knowledge.loss * steps
         for edge in reversed(path):

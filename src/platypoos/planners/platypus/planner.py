@@ -79,7 +79,7 @@ class Platypus(Planner):
     """
 
     name: ClassVar[str] = "platypus"
-    workers: ClassVar[str] = "few"
+    workers: ClassVar[str] = "many"
     boxes: ClassVar[bool] = True
     guarantee: ClassVar[str] = "regret bound without noise"
     uses: ClassVar[tuple[str, ...]] = ("value", "policy")
