@@ -18,7 +18,7 @@ from signature import signature_of
 
 import platypoos as pp
 
-FIRST = ("platypus-kernels", "platypoos")
+FIRST = ("platypus", "platypoos")
 """Those that take longest, and those whose loops others use."""
 
 
@@ -37,7 +37,7 @@ def models() -> list[pp.CompiledModel]:
 def compile_loops() -> None:
     """The loops around those models."""
     for model in models():
-        for name in ("uniform", "uct", "platypus-kernels"):
+        for name in ("uniform", "uct", "platypus"):
             for access in ("restore", "reset"):
                 PLANNERS[name](0.9).plan(model, budget=50, seed=0, access=access)
 

@@ -51,7 +51,6 @@ PLANNERS: dict[str, Callable[[float], pp.Planner]] = {
     **LAYERED,
     **CONTENDERS,
     "platypus": pp.Platypus,
-    "platypus-kernels": pp.planners.CompiledPlatypus,
 }
 """Every planner for lists, made from a discount; the ranges they are told fit rewards in [0, 1]."""
 THINKING = {name: make for name, make in PLANNERS.items() if name != "random"}

@@ -10,11 +10,11 @@ import sys
 import numba
 import numpy as np
 import pytest
+from platypoos.compiled.platypus.algorithm import plan_on
+from platypoos.compiled.platypus.knowledge import solve
 
 import platypoos as pp
 from platypoos.compiled.ledger.machine_requests import _evaluate, _play
-from platypoos.compiled.platypus.algorithm import plan_on
-from platypoos.compiled.platypus.knowledge import solve
 
 PROBLEMS = [
     pp.problems.SwitchChain(noise=1.0),

@@ -79,7 +79,6 @@ def test_bai_mcts_stops_when_the_best_action_is_known(rule):
 # 0.0145 for γ = 0.1 and 0.2.
 CONSISTENT = {
     "platypus": (pp.Platypus(0.4), 100),
-    "platypus-kernels": (pp.planners.CompiledPlatypus(0.4), 100),
     "platypoos": (pp.PlaTyPOOS(0.4), 1_000),
     "sequool": (pp.SequOOL(0.4), 1_000),
     "stroquool": (pp.StroquOOL(0.4), 1_000),

@@ -143,8 +143,6 @@ def test_the_order_of_the_actions_does_not_matter(planner, access):
 )
 def test_the_three_forms_of_a_problem_give_the_same_plan(planner, access, problem):
     forms = [problem, problem.array(), problem.compiled()]
-    if isinstance(planner, pp.Platypus):
-        forms[2] = problem  # its kernels for compiled models are another version
     for seed, budget in enumerate([10, 200, 1_500]):
         plans = [planner.plan(form, budget=budget, seed=seed, access=access) for form in forms]
         assert len({plan.actions for plan in plans}) == 1

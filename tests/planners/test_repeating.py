@@ -17,11 +17,7 @@ from platypoos.planners import available
 from platypoos.search.base import Asked
 
 TOLD = {"reward_max": 1.0, "horizon": 4, "noise": 1.0, "epsilon": 0.5, "delta": 0.1, "depth": 4}
-KINDS = {
-    name: kind
-    for name, kind in available().items()
-    if not kind.anytime and name not in {"random", "platypus-kernels"}
-}
+KINDS = {name: kind for name, kind in available().items() if not kind.anytime and name != "random"}
 every_kind = pytest.mark.parametrize("name", KINDS)
 CALL = 0.001
 

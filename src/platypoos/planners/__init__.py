@@ -23,7 +23,6 @@ __all__ = [
     "OPMDP",
     "SOO",
     "UCT",
-    "CompiledPlatypus",
     "GumbelMCTS",
     "Hindsight",
     "OneStep",
@@ -48,7 +47,6 @@ __all__ = [
 ]
 
 if TYPE_CHECKING:
-    from platypoos.compiled.platypus.planner import CompiledPlatypus
     from platypoos.planners.bai_mcts import BAIMCTS
     from platypoos.planners.brue import BRUE
     from platypoos.planners.cem import CEM
@@ -114,7 +112,6 @@ _HOMES = {
     "platypoos.planners.uniform": "Uniform",
     "platypoos.planners.one_step": "OneStep",
     "platypoos.planners.random": "Random",
-    "platypoos.compiled.platypus.planner": "CompiledPlatypus",
     "platypoos.search.base": "Planner",
 }
 

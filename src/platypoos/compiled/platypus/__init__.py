@@ -1,1 +1,1 @@
-"""The default planner: one knowledge, two explorers, one jury."""
+"""The default planner in machine code: a twin of ``planners/platypus``, file by file."""

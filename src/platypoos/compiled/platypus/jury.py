@@ -1,296 +1,183 @@
-"""The jury: candidates are compared like with like, on fresh samples, and halved."""
+"""Noise: candidates are compared on fresh samples, and halved; the twin of ``jury.py``."""
 
 from __future__ import annotations
 
 import math
-from typing import Any
 
 import numpy as np
 
-from platypoos.compiled.code import borrowed, jit, part
-from platypoos.compiled.platypus.asking import ask
-from platypoos.compiled.platypus.knowledge import (
-    EXACTLY,
-    child_by,
-    nearest_unknown,
-    options,
-    outlook,
-    rest_after,
-    solve,
-    value_of,
-    variance,
-)
-from platypoos.compiled.platypus.policies import propose_policies, take_policies
-from platypoos.compiled.platypus.state import BEFORE, Search
-from platypoos.compiled.platypus.tuning import LOOK_SHARE
-from platypoos.compiled.platypus.walking import is_better, lead
-from platypoos.ledger.requests import calls_made
-
-ALL = -1
-SURE = 4.0
-"""Standard errors by which the best action must lead to be called sure."""
-AGAIN = 3
-"""Times that every action must have been sampled again before it is believed to have no noise."""
+from platypoos.compiled.platypus.arrays import NONE, OTHERS, Search
+from platypoos.compiled.platypus.asking import request
+from platypoos.compiled.platypus.draws import bit_length
+from platypoos.compiled.platypus.graph import add, added, variance
+from platypoos.compiled.platypus.parts import part
+from platypoos.compiled.platypus.policies import propose_policies
+from platypoos.compiled.platypus.sequences import difference, follows, rank, row_of, weigh_again
+from platypoos.compiled.platypus.walking import advance, next_in_line, put_under_way, walk
+from platypoos.planners.platypus.jury import PIECE
 
 
 @part
-def hear(sim: Any, search: Search) -> bool:
-    """Halve the candidates until this piece's calls are spent; False if interrupted."""
-    while True:
-        count = next_hearing(search, calls_made(sim))
-        if count == 0:
-            return True
-        if not ask(sim, search, count):
-            return False
-        if halve(search, count) and not propose_policies(sim, search):
-            return False
+def hear(search: Search, place: int, row: int) -> None:
+    """Let a candidate be heard: it is kept as it is, also if a better one takes its place."""
+    heard, candidate = search.jury[place], search.candidates[row]
+    heard.first, heard.version, heard.steps = row, candidate.version, candidate.steps
+    for t in range(candidate.steps):
+        search.heard[place, t] = search.ways[row, t]
+    weigh_heard(search, place)
 
 
-@jit
-def next_hearing(search: Search, calls: int) -> int:
-    """Write the samples of the next hearing as a request; returns its size, 0 if all is over.
+@part
+def weigh_heard(search: Search, place: int) -> None:
+    """Note the rank of a candidate that is heard, unless another one has taken its place."""
+    heard, candidate = search.jury[place], search.candidates[search.jury[place].first]
+    if heard.version == candidate.version:
+        heard.value, heard.steady = candidate.value, candidate.steady
+        heard.outlook = candidate.outlook
 
-    The calls that are left are split evenly among the hearings to come, and those of a hearing
-    among its candidates.
+
+@part
+def sample_again(search: Search, count: int, calls: int) -> bool:
+    """Take fresh samples of those that are heard, step t in proportion to γ^t.
+
+    Walks stop early; their pieces are played at the same time.
     """
-    search = borrowed(search)
-    at = search.at[0]
-    left = at.piece_end - calls
-    if left <= 0 or at.leader == BEFORE:
-        return 0
-    if at.alive == 0:
-        rank(search, ALL)
-        at.hearings = 0
-        while (1 << at.hearings) < at.alive:
-            at.hearings += 1
-    elif at.alive == 1:  # calls are left over: hear the two best again
-        rank(search, ALL)
-        at.alive = min(2, at.alive)
-    hearings = max(1, at.hearings)
-    calls_each = max(1, left // (hearings * at.alive))
-    count = 0
-    for i in range(at.alive):
-        if left > 0:
-            count = call_up(search, search.order[i], min(calls_each, left), count)
-            left -= calls_each
-    return merge(search, count)
-
-
-@jit
-def call_up(search: Search, action: int, calls: int, count: int) -> int:
-    """Ask for samples of a candidate: of each step as many as it counts, γ^t."""
-    at, sequence = search.at[0], search.sequences[action]
-    steps = search.steps[action]
-    state, total, start = int(at.root), 0.0, count
-    if search.reset:  # whole plays, or one of the first steps
-        steps = min(steps, calls)
-    if steps == 0:
-        return count
-    for t in range(steps):
-        child = child_by(search, state, sequence[t])
-        if search.share[child] == 0.0:
-            search.nodes[count] = child
-            count += 1
-        search.share[child] += search.power[t]
-        total += search.power[t]
-        state = int(search.homes.home[child])
-    spent = 0
-    for i in range(start, count):
-        search.repeats[i] = int(calls * search.share[search.nodes[i]] / total)
-        spent += search.repeats[i]
-        search.share[search.nodes[i]] = 0.0
-    if search.reset:
-        search.nodes[start], search.repeats[start] = state, calls // steps
-        return start + 1
-    while spent < calls:  # what rounding has left over goes to the first steps
-        for i in range(start, count):
-            if spent < calls:
-                search.repeats[i] += 1
-                spent += 1
-    return count
-
-
-@jit
-def merge(search: Search, count: int) -> int:
-    """Let every node of a request be there once; those without samples are left out."""
-    order = np.argsort(search.nodes[:count], kind="mergesort")
-    nodes, repeats = search.nodes[:count][order], search.repeats[:count][order]
-    size = 0
+    search.at[0].requests = 0
+    power, width = search.power, search.heard.shape[1]
+    first = row_of(search, len(search.walkers) + 1)
     for i in range(count):
-        if repeats[i] == 0:
-            continue
-        if size > 0 and search.nodes[size - 1] == nodes[i]:
-            search.repeats[size - 1] += repeats[i]
-        else:
-            search.nodes[size], search.repeats[size] = nodes[i], repeats[i]
-            size += 1
-    return size
+        steps, path, place = search.jury[i].steps, search.heard[i], first + i * width
+        total, lost = 0.0, 0.0
+        for t in range(steps):
+            search.tape[place + t] = search.edges[path[t]].action
+            total, lost = add(total, lost, power[t])
+        walks = np.int64(calls / added(total, lost))
+        length = steps if walks > 0 else min(steps, calls)
+        for walk_ in range(max(1, walks)):
+            while walks > 0 and not power[length - 1] * walks > walk_:
+                length -= 1
+            for t in range(0, length, PIECE):
+                start = search.edges[path[t]].start
+                request(search, start, place + t, min(PIECE, length - t), 1, OTHERS, NONE)
+    if not advance(search):
+        return False
+    weigh_again(search)
+    return True
 
 
-@jit
-def halve(search: Search, count: int) -> bool:
-    """Keep the better half of the candidates; whether policies may be proposed for the next."""
-    search = borrowed(search)
-    at = search.at[0]
-    if at.alive == 2 and not search.reset:
-        compare_last_two(search, count)
-    rank(search, at.alive)
-    at.alive = max(1, (at.alive + 1) // 2)
-    at.leader = search.order[0]
-    at.hearings = max(0, at.hearings - 1)
-    at.offered = 0
-    return at.hearings > 0  # type: ignore[no-any-return]
+@part
+def hear_jury(search: Search, end: float) -> bool:
+    """Compare the candidates on fresh samples and halve them, until one is left."""
+    at, ranked = search.at[0], search.lists[2]
+    count = rank(search, ranked)
+    for i in range(count):
+        hear(search, i, ranked[i])
+    hearings = max(1, bit_length(max(0, count - 1)))
+    while at.calls < end and hearings > 0 and count > 0:
+        calls = max(1, np.int64(end - at.calls) // (hearings * count))
+        steps = 0
+        for i in range(count):
+            steps = max(steps, search.jury[i].steps)
+        if count == 2 and (not at.has_fresh or calls >= steps):
+            note_fresh(search)  # not for the last few calls of a plan
+        if not sample_again(search, count, calls):
+            return False
+        sort_jury(search, count)
+        count = min(count, max(2, (count + 1) // 2))
+        hearings -= 1
+        if hearings > 0:
+            propose_policies(search)
+            while at.proposed > 0:
+                put_under_way(search, next_in_line(search), True)
+            if not walk(search):
+                return False
+            for i in range(count):
+                hear(search, i, search.jury[i].first)
+    while at.calls < end and count == 2:  # what division has left over
+        if not sample_again(search, count, max(1, np.int64(end - at.calls) // 2)):
+            return False
+    return True
 
 
-@jit
-def appraise(search: Search) -> None:
-    """Value all candidates anew."""
-    for action in range(len(search.value)):
-        if search.value[action] > -np.inf:
-            sequence, steps = search.sequences[action], search.steps[action]
-            search.value[action] = value_of(search, sequence, steps)
-            search.outlook[action] = outlook(search, sequence, steps)
-
-
-@jit
-def rank(search: Search, among: int) -> None:
-    """Order the candidates by value: all, or the first ``among`` of the present order."""
-    at = search.at[0]
-    appraise(search)
-    if among == ALL:
-        lead(search)
-        at.alive = 0
-        for action in range(len(search.value)):
-            if search.value[action] > -np.inf:
-                search.order[at.alive] = action
-                at.alive += 1
-    for i in range(1, at.alive):  # by insertion: there are few
-        action = search.order[i]
-        j = i - 1
-        while j >= 0 and is_better(search, action, search.order[j]):
-            search.order[j + 1] = search.order[j]
+@part
+def sort_jury(search: Search, count: int) -> None:
+    """Sort those that are heard, the best first; equal ones stay as they are."""
+    for i in range(count):
+        weigh_heard(search, i)
+    for i in range(1, count):
+        j = i
+        while j > 0 and is_above(search, j, j - 1):
+            swap(search, j, j - 1)
             j -= 1
-        search.order[j + 1] = action
 
 
-@jit
-def add_weights(search: Search, action: int, sign: float) -> float:
-    """Add what the steps of a candidate count to the shares of their nodes; returns the rest."""
-    state, child = int(search.at[0].root), 0
-    for t in range(search.steps[action]):
-        child = child_by(search, state, search.sequences[action, t])
-        search.share[child] += sign * search.power[t]
-        state = int(search.homes.home[child])
-    return sign * rest_after(search, child, search.steps[action])
+@part
+def is_above(search: Search, one: int, other: int) -> bool:
+    """Whether the rank of one that is heard is above that of another."""
+    first, second = search.jury[one], search.jury[other]
+    if first.value != second.value:
+        return first.value > second.value
+    if first.steady != second.steady:
+        return first.steady > second.steady
+    return first.outlook > second.outlook
 
 
-@jit
-def compare_last_two(search: Search, count: int) -> None:
-    """How far one of two candidates is ahead in the samples of this request, and how sure."""
-    at, tree = search.at[0], search.tree
-    one, other = search.order[0], search.order[1]
-    noise = variance(search)
-    gap = add_weights(search, one, 1.0) + add_weights(search, other, -1.0)
-    doubt = 0.0
+@part
+def swap(search: Search, one: int, other: int) -> None:
+    """Let two that are heard change places."""
+    first, second = search.jury[one], search.jury[other]
+    first.value, second.value = second.value, first.value
+    first.steady, second.steady = second.steady, first.steady
+    first.outlook, second.outlook = second.outlook, first.outlook
+    first.first, second.first = second.first, first.first
+    first.version, second.version = second.version, first.version
+    for t in range(max(first.steps, second.steps)):
+        edge = search.heard[one, t]
+        search.heard[one, t] = search.heard[other, t]
+        search.heard[other, t] = edge
+    first.steps, second.steps = second.steps, first.steps
+
+
+@part
+def note_fresh(search: Search) -> None:
+    """Note the last two candidates, and what is known of them before their last hearing."""
+    search.at[0].has_fresh = 1
+    for which in range(2):
+        search.steps[which] = search.jury[which].steps
+        for t in range(search.steps[which]):
+            edge = search.heard[which, t]
+            search.fresh[which, t] = edge
+            search.means[which, t] = search.edges[edge].mean
+            search.samples[which, t] = search.edges[edge].samples
+
+
+@part
+def fresh_lead(search: Search) -> tuple[float, float]:
+    """How far the first one is ahead in the samples since then, and the standard error."""
+    one, other = search.steps[0], search.steps[1]
+    count = difference(search, search.fresh[0], one, search.fresh[1], other)
     for i in range(count):
-        node = search.nodes[i]
-        weight, fresh = search.share[node], tree.pulls[node] - search.pulls[i]
-        moved = (tree.reward[node] - search.mean[i]) * tree.pulls[node] / fresh
-        gap += weight * (search.mean[i] + moved)
-        doubt += weight * weight * noise / fresh
-        search.share[node] = 0.0
-    for action in (one, other):  # steps without fresh samples
-        state = int(at.root)
-        for t in range(search.steps[action]):
-            child = child_by(search, state, search.sequences[action, t])
-            weight, state = search.share[child], int(search.homes.home[child])
-            gap += weight * tree.reward[child]
-            doubt += weight * weight * noise / tree.pulls[child]
-            search.share[child] = 0.0
-    at.has_gap = noise > 0.0
-    at.gap, at.gap_variance, at.ahead = gap, doubt, one
-
-
-@jit
-def is_sure(search: Search) -> bool:
-    """Whether more calls are unlikely to change the decision.
-
-    The last stages agree; all first actions have a candidate; the lead is larger than what noise
-    and states out of sight might change; and if no noise was seen, every action was sampled again
-    and again.
-    """
-    search = borrowed(search)
-    at, tree = search.at[0], search.tree
-    if at.leader == BEFORE or search.reset or at.degrees < AGAIN * (tree.size[0] - 1):
-        return False
-    rivals, rival = 0, BEFORE
-    for action in range(len(search.value)):
-        if search.value[action] > -np.inf:
-            rivals += 1
-            if action != at.leader and (
-                rival == BEFORE or search.value[action] > search.value[rival]
-            ):
-                rival = action
-    if rivals < options(search, at.root) or at.agreed < 2:
-        return False
-    if rival == BEFORE:
-        return True
-    if variance(search) == 0.0 and at.looked < AGAIN * (tree.size[0] - 1):
-        return False
-    if at.has_gap == 1:  # fresh samples, which nothing was chosen by, must not speak against it
-        gap = at.gap if at.ahead == at.leader else -at.gap
-        if gap < 2.0 * math.sqrt(at.gap_variance):
-            return False
-    lead_now = search.value[at.leader] - search.value[rival]
-    add_weights(search, at.leader, 1.0)
-    add_weights(search, rival, -1.0)
-    doubt, least, most = 0.0, np.inf, -np.inf
-    for node in range(tree.size[0]):
-        if search.share[node] != 0.0:
-            doubt += search.share[node] ** 2 * variance(search) / tree.pulls[node]
-            search.share[node] = 0.0
-        if search.choice[node] != 0:
-            least, most = min(least, tree.value[node]), max(most, tree.value[node])
-    unseen = nearest_unknown(search)
-    hidden = 0.0 if unseen < 0 else at.discount ** float(unseen) * (most - least)
-    return lead_now > SURE * math.sqrt(doubt) + hidden  # type: ignore[no-any-return]
-
-
-@jit
-def assess(search: Search) -> tuple[bool, bool, float, float]:
-    """Whether it is enough, and the lead of the leader in fresh samples with its error, if any."""
-    search = borrowed(search)
-    at = search.at[0]
-    if at.closed == 1:
-        solve(search, EXACTLY)
-        if variance(search) == 0.0:
-            take_policies(search)
-        appraise(search)
-        if variance(search) == 0.0:
-            lead(search)
-    gap = at.gap if at.ahead == at.leader else -at.gap
-    return at.sure == 1 or is_sure(search), at.has_gap == 1, gap, math.sqrt(at.gap_variance)
-
-
-@jit
-def next_look(search: Search, calls: int) -> int:
-    """Write a request that looks for noise: along the leader, or anywhere if nothing is new."""
-    search = borrowed(search)
-    at, tree = search.at[0], search.tree
-    left = min(at.limit - calls, max(1, int(LOOK_SHARE * at.stage)))
-    count = 0
-    if calls == at.stage_began or at.stuck == 1:
-        left = min(at.limit - calls, max(left, at.stage_began + at.stage - calls))
-        size = tree.size[0] - 1
-        while count < min(left, size, len(search.nodes)):
-            search.nodes[count], search.repeats[count] = 1 + (at.looked + count) % size, 1
-            count += 1
-        at.looked += count
-    elif at.leader != BEFORE:
-        state, sequence = int(at.root), search.sequences[at.leader]
-        for t in range(min(left, search.steps[at.leader])):
-            child = child_by(search, state, sequence[t])
-            search.nodes[t], search.repeats[t] = child, 1
-            state = int(search.homes.home[child])
-            count += 1
-    return merge(search, count)
+        search.noted[search.listed[i]] = i + 1
+    mean, samples = np.zeros(count), np.zeros(count, np.int64)
+    for which in range(2):
+        for t in range(search.steps[which]):
+            place = search.noted[search.fresh[which, t]] - 1
+            mean[place] = search.means[which, t]
+            samples[place] = search.samples[which, t]
+    lead = squares = 0.0
+    for i in range(count):
+        search.noted[search.listed[i]] = 0
+        edge, share = search.edges[search.listed[i]], search.weights[i]
+        fresh = edge.samples - samples[i]
+        if fresh == 0:
+            lead += share * edge.mean
+            squares += share * share / edge.samples
+        else:
+            lead += share * (edge.mean * edge.samples - mean[i] * samples[i]) / fresh
+            squares += share * share / fresh
+    for which in range(2):
+        sign = 1.0 if which == 0 else -1.0
+        steps = search.steps[which]
+        rest = follows(search, search.fresh[which, steps - 1])
+        lead += sign * search.power[steps] * rest
+    return lead, math.sqrt(squares * variance(search))

@@ -1,218 +1,349 @@
-"""Walk a whole sequence from the root: known steps are free, unknown ones are calls."""
+"""Walks: sequences that are played from the root, several at once; the twin of ``walking.py``."""
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
-from platypoos.compiled.code import borrowed, inlined, jit, part
-from platypoos.compiled.platypus.extending import extend
-from platypoos.compiled.platypus.knowledge import (
-    add_child,
-    child_by,
-    is_over,
-    may,
-    outlook,
-    random_action,
-    value_of,
+from platypoos.compiled.platypus.arrays import (
+    CHALLENGES,
+    CHANGES,
+    MOST_PROPOSED,
+    NONE,
+    Ints,
+    Search,
 )
-from platypoos.compiled.platypus.state import BEFORE, NOBODY, SEQUENCES, TREE, Search
-from platypoos.ledger.requests import calls_made, is_late, play_whole
-from platypoos.ledger.tickets import ticket
-from platypoos.ledger.tree import TERMINAL
+from platypoos.compiled.platypus.asking import ask, request
+from platypoos.compiled.platypus.draws import OF_SEARCH, draw
+from platypoos.compiled.platypus.graph import allows, find_edge
+from platypoos.compiled.platypus.parts import part
+from platypoos.compiled.platypus.sequences import (
+    change,
+    consider,
+    note_return,
+    random_actions,
+    row_of,
+    undecided,
+)
 
 
 @part
-def follow(sim: Any, search: Search) -> bool:
-    """Walk along ``trial``, and weigh it. False if time is up, or if a compiled model failed."""
-    return walk_on(sim, search, begin_walk(search, calls_made(sim)))
+def make_walk(search: Search, payer: int, by_chance: bool) -> int:
+    """Take a walker that is free; there is one. Its actions are to be written."""
+    at = search.at[0]
+    at.free -= 1
+    walker = np.int64(search.spare[at.free])
+    walking = search.walkers[walker]
+    walking.payer, walking.by_chance = payer, by_chance
+    walking.steps = walking.found = walking.awaited = 0
+    walking.level = at.level
+    return walker
 
 
 @part
-def walk_on(sim: Any, search: Search, t: int) -> bool:
-    """Go on with a walk whose first steps are laid, and weigh it."""
-    if search.reset:
-        got = play_whole(sim, search.tree, search.path[:t], search.samples)
-        if got < 0:
+def free_walk(search: Search, walker: int) -> None:
+    """A walker has come to its end, or is not needed."""
+    search.spare[search.at[0].free] = walker
+    search.at[0].free += 1
+
+
+@part
+def pad(search: Search, walker: int, count: int) -> None:
+    """So many actions are written; a sequence that is too short is followed by the last one."""
+    place, length = row_of(search, walker), search.at[0].length
+    for t in range(count, length):
+        search.tape[place + t] = search.tape[place + count - 1]
+    search.walkers[walker].count = max(count, length)
+
+
+@part
+def give(search: Search, actions: Ints, count: int, payer: int) -> int:
+    """A walk with a sequence of actions."""
+    walker = make_walk(search, payer, False)
+    place = row_of(search, walker)
+    for i in range(count):
+        search.tape[place + i] = actions[i]
+    pad(search, walker, count)
+    return walker
+
+
+@part
+def may_propose(search: Search) -> bool:
+    """Whether there is room for another walk in the line. There always is, nearly."""
+    return search.at[0].proposed < MOST_PROPOSED
+
+
+@part
+def put_under_way(search: Search, walker: int, awaited: bool) -> None:
+    """Let a walk begin."""
+    at = search.at[0]
+    search.walkers[walker].awaited = awaited
+    search.under_way[at.walks] = walker
+    at.walks += 1
+
+
+@part
+def put_in_line(search: Search, walker: int) -> None:
+    """Propose a walk."""
+    at = search.at[0]
+    search.line[(at.line + at.proposed) % len(search.line)] = walker
+    at.proposed += 1
+
+
+@part
+def next_in_line(search: Search) -> int:
+    """Take the first walk that was proposed."""
+    at = search.at[0]
+    walker = np.int64(search.line[at.line])
+    at.line = (at.line + 1) % len(search.line)
+    at.proposed -= 1
+    return walker
+
+
+@part
+def walk(search: Search) -> bool:
+    """Walk those that are awaited to their ends, all at once. False if the plan is over."""
+    while True:
+        waits = False
+        for i in range(search.at[0].walks):
+            waits = waits or search.walkers[search.under_way[i]].awaited != 0
+        if not waits:
+            return True
+        search.at[0].requests = 0
+        if not advance(search):
             return False
-        end_walk(search, got, t)
-        if is_late(sim):
-            return False
-    else:
-        while t >= 0:
-            t = extend(sim, search, t)
-            if t < 0 or is_late(sim):
-                return False
-            t = lay(search, t, calls_made(sim))
-    weigh(search)
+
+
+@part
+def advance(search: Search) -> bool:
+    """Have the batch played, and with it the next steps of all walks; see the plain planner.
+
+    False if the plan is over.
+    """
+    at, rules = search.at[0], search.rules[0]
+    number = min(at.requests, len(search.batch))
+    start_walks(search)
+    most = rules.stretch
+    if number > 0:
+        for i in range(number):
+            most = max(most, search.batch[i].steps)
+    elif at.walks > 0:
+        least = left_of(search, search.under_way[0])
+        for i in range(1, at.walks):
+            least = min(least, left_of(search, search.under_way[i]))
+        most = max(most, least)
+    at.walk_pass += 1
+    for i in range(at.walks):
+        walker = search.under_way[i]
+        walking = search.walkers[walker]
+        walking.asks = ask_first(search, walking.state, walking.action, walker)
+    if at.walks > 0:
+        for i in range(number):
+            asked = search.batch[i]
+            walker = who_asks(search, asked.state, search.tape[asked.place])
+            if walker != NONE:
+                search.walkers[walker].asks = 0
+    for i in range(at.walks):
+        walker = search.under_way[i]
+        walking = search.walkers[walker]
+        if walking.asks:
+            steps = min(search.graph[0].tail, left_of(search, walker), most)
+            place = row_of(search, walker) + walking.steps
+            request(search, walking.state, place, steps, 1, walking.payer, walker)
+    if at.requests == 0:
+        return True
+    if not ask(search):
+        return False
+    next_steps(search)
     return True
 
 
-@jit
-def begin_walk(search: Search, calls: int) -> int:
-    """Lay the known steps; by RESET all steps, as nodes to be played."""
-    search = borrowed(search)
+@part
+def _place(search: Search, state: int, action: int) -> int:
+    """Where a step is in the table of those that are asked for, or would be."""
+    asked, number = search.asked, search.at[0].walk_pass
+    mask = len(asked) - 1
+    mixed = (state * search.graph[0].num_actions + action) * 0x9E3779B1
+    place = (mixed ^ (mixed >> 15)) & mask
+    while asked[place, 0] == number and (asked[place, 1] != state or asked[place, 2] != action):
+        place = (place + 1) & mask
+    return place
+
+
+@part
+def ask_first(search: Search, state: int, action: int, walker: int) -> bool:
+    """Whether no other walk has asked for a step; now this one has."""
+    asked, number = search.asked, search.at[0].walk_pass
+    place = _place(search, state, action)
+    if asked[place, 0] == number:
+        return False
+    asked[place, 0], asked[place, 1] = number, state
+    asked[place, 2], asked[place, 3] = action, walker
+    return True
+
+
+@part
+def who_asks(search: Search, state: int, action: int) -> int:
+    """The walk that asks for a step, or NONE."""
+    place = _place(search, state, action)
+    return search.asked[place, 3] if search.asked[place, 0] == search.at[0].walk_pass else NONE
+
+
+@part
+def left_of(search: Search, walker: int) -> int:
+    """Steps to the end of a walk, at most."""
+    return search.at[0].length - search.walkers[walker].steps
+
+
+@part
+def start_walks(search: Search) -> bool:
+    """Start new walks where there is room; whether any is under way."""
     at = search.at[0]
-    at.known = search.tree.size[0]
-    at.whole = at.ended = at.steps = 0
-    if not search.reset:
-        return lay(search, 0, calls)
-    state = int(at.root)
-    length = min(len(search.trial), at.limit - calls)
-    for t in range(length):
-        if is_over(search, state):
-            return t
-        if not may(search, state, search.trial[t]):
-            search.trial[t] = random_action(search, state)
-        child = child_by(search, state, search.trial[t])
-        if child == NOBODY:
-            child = add_child(search, state, search.trial[t])
-        search.path[t] = state = child
-    return length  # type: ignore[no-any-return]
-
-
-@jit
-def end_walk(search: Search, got: int, steps: int) -> None:
-    """By RESET: take back the nodes that were made behind the end of the episode.
-
-    Chance may lead where the planned action is not allowed, and another one is taken. If that is
-    known there, what was seen from then on is forgotten: a state has one child for an action.
-    """
-    search = borrowed(search)
-    at, tree = search.at[0], search.tree
-    state = int(at.root)
-    for t in range(got):
-        node = int(search.path[t])
-        if tree.action[node] != search.trial[t] and has_twin(search, state, node):
-            got = t
-            if node < at.known:  # older than this walk, but never sampled: as it was
-                tree.action[node] = search.trial[t]
-                tree.pulls[node] = 0
-                tree.flags[node] &= ~np.uint8(TERMINAL)
+    next_steps(search)
+    while at.walks < at.width:
+        started = new_walk(search)
+        if started == NONE:
             break
-        state = node
-    stay = got  # nodes of the path that remain: those that are older do
-    while stay < steps and search.path[stay] < at.known:
-        stay += 1
-    if stay < steps:
-        tree.size[0] = search.path[stay]
-        end = search.path[stay - 1] if stay > 0 else at.root
-        search.first[end] = search.sibling[search.path[stay]]
-        search.tried[end] -= 1
-    for t in range(got):
-        search.trial[t] = tree.action[search.path[t]]
-    at.steps = got
-    at.ended = got > 0 and is_over(search, int(search.path[got - 1]))
-    at.whole = at.ended == 1 or got == len(search.trial)
+        if goes_on(search, started):
+            put_under_way(search, started, False)
+    return at.walks > 0
 
 
-@jit
-def has_twin(search: Search, state: int, node: int) -> bool:
-    """Whether another child of a state has the same action."""
-    child = int(search.first[state])
-    while child != NOBODY:
-        if child != node and search.tree.action[child] == search.tree.action[node]:
-            return True
-        child = int(search.sibling[child])
+@part
+def next_steps(search: Search) -> None:
+    """Go along known steps with all walks; those that have come to their end are compared."""
+    at = search.at[0]
+    count, at.walks = at.walks, 0
+    for i in range(count):
+        walker = search.under_way[i]
+        if goes_on(search, walker):
+            search.under_way[at.walks] = walker
+            at.walks += 1
+
+
+@part
+def goes_on(search: Search, walker: int) -> bool:
+    """Go along known steps with one walk; False if it has come to its end."""
+    follow(search, walker)
+    walking = search.walkers[walker]
+    if walking.state != NONE and left_of(search, walker) > 0:
+        return True
+    finish_walk(search, walker)
+    free_walk(search, walker)
     return False
 
 
-@jit
-def lay(search: Search, t: int, calls: int) -> int:
-    """Go on along the known steps of ``trial``. Returns where an unknown one comes, or −1.
+@part
+def finish_walk(search: Search, walker: int) -> None:
+    """Compare a walk that has come to its end."""
+    at, walking, place = search.at[0], search.walkers[walker], row_of(search, walker)
+    path, steps, count = search.paths[walker], walking.steps, walking.count
+    if search.graph[0].masked:
+        for t in range(steps):
+            search.tape[place + t] = search.edges[path[t]].action
+    if walking.by_chance:
+        note_return(search, path, steps)
+    if walking.payer == CHANGES:
+        at.idle = 0 if walking.found else at.idle + 1
+    if walking.level == at.level:
+        actions = search.tape[place : place + count]
+        consider(search, actions, count, path, steps, walking.payer)
 
-    Actions that are not legal are replaced by random ones. −1 if there is no such step, or if
-    there are no calls for it.
-    """
-    search = borrowed(search)
+
+@part
+def follow(search: Search, walker: int) -> None:
+    """Go along known steps; notes the state where something is unknown, and the action there."""
+    walking, path, edges = search.walkers[walker], search.paths[walker], search.edges
+    place, steps, length = row_of(search, walker), walking.steps, search.at[0].length
+    state = search.graph[0].root if steps == 0 else np.int64(edges[path[steps - 1]].after)
+    action = NONE
+    while state != NONE and steps < length:
+        action = search.tape[place + steps]
+        edge = find_edge(search, state, action)
+        if edge == NONE:
+            if not allows(search, state, action):
+                edge = instead(search, state)
+            if edge == NONE:
+                break
+        path[steps] = edge
+        steps += 1
+        state = np.int64(edges[edge].after)
+    walking.steps = steps
+    walking.state, walking.action = state, action
+
+
+@part
+def instead(search: Search, state: int) -> int:
+    """In place of an action that is not allowed: the best that is known, or any that is."""
+    known = search.states[state]
+    return known.choice if known.choice != NONE else known.first
+
+
+# ---------------------------------------------------------------------- new walks
+
+
+@part
+def new_walk(search: Search) -> int:
+    """What to walk next: what was proposed, or else a change of the leader; NONE if nothing."""
     at = search.at[0]
-    node = int(search.path[t - 1]) if t > 0 else int(at.root)
-    state = int(search.homes.home[node])
-    length = len(search.trial)
-    while t < length:
-        if t > 0 and is_over(search, node):
-            at.ended = 1
-            break
-        action = search.trial[t]
-        if not may(search, state, action):
-            action = random_action(search, state)
-            search.trial[t] = action
-        child = child_by(search, state, action)
-        if child == NOBODY:
-            at.steps, at.here = t, state
-            return t if calls < at.limit else -1
-        search.path[t] = node = child
-        state = int(search.homes.home[child])
-        t += 1
-    if t == length and is_over(search, node):
-        at.ended = 1
-    at.steps = t
-    at.whole = 1
-    return -1
+    due = 0
+    for i in range(at.walks):
+        due += left_of(search, search.under_way[i])
+    while at.proposed > 0:
+        walker = next_in_line(search)
+        follow(search, walker)
+        fits = at.calls + due + left_of(search, walker) <= at.walks_until
+        if fits and (search.walkers[walker].payer != CHALLENGES or may_pay(search, CHALLENGES)):
+            return walker
+        free_walk(search, walker)
+    while at.idle < search.rules[0].idle and may_pay(search, CHANGES):
+        walker = variation(search)
+        if walker == NONE:
+            return NONE
+        follow(search, walker)
+        if at.calls + due + left_of(search, walker) <= at.walks_until:
+            return walker
+        free_walk(search, walker)
+        at.idle += 1
+    return NONE
 
 
-@jit
-def weigh(search: Search) -> None:
-    """Compare a sequence that was walked with the best one that begins alike, and keep one.
-
-    Of equal ones the one with the better outlook is kept, then the new one, unless it ends the
-    episode and the other does not, or earlier. One that was cut short is not kept. A new one leads
-    if no other is better: where all are equal, the search drifts on.
-    """
-    search = borrowed(search)
-    at = search.at[0]
-    at.idle = at.idle + 1 if search.tree.size[0] == at.known else 0
-    steps = at.steps
-    if steps == 0 or at.whole == 0:
-        return
-    first = int(search.trial[0])
-    rival = search.value[first]
-    value = value_of(search, search.trial, steps)
-    if rival > -np.inf:
-        rival = value_of(search, search.sequences[first], search.steps[first])
-        search.value[first] = rival
-        if value < rival:
-            return
-        if value == rival:
-            rest = outlook(search, search.sequences[first], search.steps[first])
-            search.outlook[first] = rest
-            if outlook(search, search.trial, steps) < rest:
-                return
-            if at.ended == 1 and steps < search.steps[first]:
-                return
-    if at.leader != BEFORE and value > search.value[at.leader]:
-        if at.phase == TREE:
-            at.tree_wins += 1
-        elif at.phase == SEQUENCES:
-            at.sequence_wins += 1
-    search.value[first] = value
-    search.outlook[first] = outlook(search, search.trial, steps)
-    for t in range(len(search.trial)):
-        search.sequences[first, t] = search.trial[t]
-    search.steps[first] = steps
-    lead(search)
-    if value == search.value[at.leader] and search.outlook[first] == search.outlook[at.leader]:
-        at.leader = first
+@part
+def may_pay(search: Search, payer: int) -> bool:
+    """Whether a payer has calls left when its walks under way have come to their ends."""
+    due = 0
+    for i in range(search.at[0].walks):
+        walker = search.under_way[i]
+        if search.walkers[walker].payer == payer:
+            due += left_of(search, walker)
+    return search.spent[payer] + due < search.limit[payer]
 
 
-@jit
-def lead(search: Search) -> None:
-    """Find the best candidate."""
-    at = search.at[0]
-    at.leader = BEFORE
-    for action in range(len(search.value)):
-        if search.value[action] > -np.inf and (
-            at.leader == BEFORE or is_better(search, action, int(at.leader))
-        ):
-            at.leader = action
-
-
-@inlined
-def is_better(search: Search, one: int, other: int) -> bool:
-    """Whether a candidate is better than another; of equal ones, by the outlook, then by chance."""
-    if search.value[one] != search.value[other]:
-        return search.value[one] > search.value[other]  # type: ignore[no-any-return]
-    if search.outlook[one] != search.outlook[other]:
-        return search.outlook[one] > search.outlook[other]  # type: ignore[no-any-return]
-    return ticket(search.at[0].seed, one) > ticket(search.at[0].seed, other)  # type: ignore[return-value]
+@part
+def variation(search: Search) -> int:
+    """A change of the leader, or a random sequence; see the plain planner."""
+    at, rules = search.at[0], search.rules[0]
+    if not rules.sequences or at.leader == NONE:
+        return NONE
+    equals = search.lists[0]
+    count = undecided(search, equals)
+    if count > 0 and draw(search, OF_SEARCH) < rules.steady_share:
+        least, walks, ticket = NONE, 0, 0.0
+        for i in range(count):
+            edge = search.edges[search.ways[equals[i], 0]]
+            drawn = draw(search, OF_SEARCH)
+            fewer = edge.walks < walks or (edge.walks == walks and drawn < ticket)
+            if least == NONE or fewer:
+                least, walks, ticket = np.int64(equals[i]), np.int64(edge.walks), drawn
+        walker = make_walk(search, CHANGES, True)
+        search.tape[row_of(search, walker)] = least
+        random_actions(search, row_of(search, walker) + 1)
+        pad(search, walker, 1 + at.length)
+        return walker
+    if at.idle > 0 and draw(search, OF_SEARCH) < 0.5:
+        walker = make_walk(search, CHANGES, True)
+        random_actions(search, row_of(search, walker))
+        pad(search, walker, at.length)
+        return walker
+    walker = make_walk(search, CHANGES, False)
+    pad(search, walker, change(search, row_of(search, walker)))
+    return walker

@@ -56,7 +56,6 @@ def _asked_for_accuracy(challenge: Challenge) -> dict[str, Any]:
 
 ENTRANTS: dict[str, tuple[str, Told]] = {
     "Platypus": ("platypus", _nothing),
-    "Platypus (kernels)": ("platypus-kernels", _nothing),
     "PlaTγPOOS": ("platypoos", _nothing),
     "SequOOL": ("sequool", _nothing),
     "StroquOOL": ("stroquool", _nothing),

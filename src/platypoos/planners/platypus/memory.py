@@ -9,11 +9,12 @@ from typing import Any
 
 import numpy as np
 
-from platypoos.graph import BYTES_PER_STATE, State
+from platypoos.graph import BYTES_PER_STATE
+from platypoos.models.base import is_compiled
 from platypoos.planners.platypus.rules import Rules
 from platypoos.planners.platypus.session import Session
 from platypoos.search.base import Task
-from platypoos.simulator import Request, Simulator, Watch
+from platypoos.simulator import Request, Simulator
 
 SURPRISE = 6.0
 """Standard errors by which a reward may miss what was expected, before the model is asked again…"""
@@ -23,6 +24,16 @@ ASKING_SHARE = 0.1
 """Of a deadline: asking again must not take longer."""
 ROUNDING = 1e-6
 """Of the spread of all rewards: they may miss what was expected by this."""
+
+
+def begin_session(task: Task, discount: float, rules: Rules) -> Any:
+    """A session for a task: in machine code if the model is compiled, and that can be done."""
+    if is_compiled(task.model):
+        from platypoos.compiled.platypus.session import CompiledSession, fits
+
+        if fits(task, rules):
+            return CompiledSession(task, discount, rules)
+    return Session(task, discount, rules)
 
 
 class Memory:
@@ -39,7 +50,7 @@ class Memory:
 
     def __init__(self, cap: int) -> None:
         self.cap = cap
-        self.session: Session | None = None
+        self.session: Any = None
         self.dropped: list[str] = []
         """Why the memory was dropped, each time it was."""
         self.has_warned, self.slow_plans = False, 0
@@ -50,7 +61,7 @@ class Memory:
         self._expected: dict[int, tuple[float, int]] = {}  # first action: mean reward, samples
         self._variance = self._rounding = 0.0
 
-    def recall(self, task: Task, discount: float, rules: Rules) -> Session:
+    def recall(self, task: Task, discount: float, rules: Rules) -> Any:
         """The session for a task: the one that is remembered, if it fits."""
         session = self.session
         if session is not None and (
@@ -61,25 +72,24 @@ class Memory:
         ):
             session = None
         followed = self._followed(session)
-        root = None if session is None else self._find(session, task)
+        root = None if session is None else session.find(task, self._taken)
         if session is None or root is None:
-            fresh = Session(task, discount, rules)
-            keeps = session is not None and (session.graph.endless or not session.graph.open_loop)
-            if session is not None and followed and keeps:
-                fresh.search.take_over(session.search)
+            fresh = begin_session(task, discount, rules)
+            if session is not None and followed and session.keeps_sequences:
+                fresh.take_over(session)
             self._expected = {}
             self.session = session = fresh
         else:
             session.go_on(task, root, followed=followed)
-            session.graph.keep_most(self._room(task))
+            session.keep_most(self._room(task))
             self._expect(session)
         self._taken = None
         return session
 
-    def _followed(self, session: Session | None) -> bool:
+    def _followed(self, session: Any) -> bool:
         """Whether the recommended action was taken."""
-        decided = None if session is None else session.search.decided
-        return decided is not None and self._taken in (None, decided.first)
+        decided = None if session is None else session.decided
+        return decided is not None and self._taken in (None, decided)
 
     def _room(self, task: Task) -> int:
         """How many states may be kept, to stay under the cap with another plan."""
@@ -87,35 +97,11 @@ class Memory:
             self._state_bytes = BYTES_PER_STATE + size_of(task.state)
         return max(1, self.cap // self._state_bytes - task.budget)
 
-    def _find(self, session: Session, task: Task) -> State | None:
-        """The state to plan for, if it is known."""
-        graph = session.graph
-        if session.scenarios is not None or graph.open_loop:
-            return None
-        if (graph.horizon is None) != (task.horizon is None):
-            return None
-        time = 0
-        if graph.horizon is not None and task.horizon is not None:
-            time = graph.horizon - task.horizon
-        found = graph.find(task.state, time)  # a key that fails says so here
-        edge = None if self._taken is None else graph.root.edges.get(self._taken)
-        expected = None if edge is None else edge.after
-        if expected is not None:
-            elsewhere = Watch(task.model, task.state).is_elsewhere(expected.stored, task.state)
-            if elsewhere or (graph.horizon is not None and expected.time != time):
-                expected = None  # the system is not the model
-        return found if expected is None else expected
-
-    def _expect(self, session: Session) -> None:
+    def _expect(self, session: Any) -> None:
         """Note what is known of the first actions, before new samples are mixed with it."""
-        graph = session.graph
-        self._expected = {
-            action: (edge.mean + graph.origin, edge.samples)
-            for action, edge in graph.root.edges.items()
-        }
-        self._variance = graph.variance
-        graph.take_moments()
-        self._rounding = ROUNDING * math.sqrt(graph.total_variance)
+        self._expected = session.first_samples()
+        self._variance, spread = session.noise()
+        self._rounding = ROUNDING * math.sqrt(spread)
 
     def observe(self, action: int, reward: float) -> None:
         """Take note of what was done, and whether its reward was a surprise."""
@@ -155,10 +141,10 @@ class Memory:
             self.drop(f"the model now pays {now:g}, {mean:g} was expected")
         return ASKED
 
-    def _rewards(self, session: Session, task: Task, action: int, count: int) -> list[float]:
+    def _rewards(self, session: Any, task: Task, action: int, count: int) -> list[float]:
         """Rewards of the last step, as the model gives them now."""
         simulator = Simulator(task.model, task.rng, budget=count, access=task.access)
-        (walks,) = simulator.run([Request(session.graph.root.stored, [action], 1, count)])
+        (walks,) = simulator.run([Request(session.root_state(), [action], 1, count)])
         return [walk[0][2] for walk in walks]
 
     def drop(self, why: str) -> None:

@@ -5,24 +5,19 @@ from __future__ import annotations
 import warnings
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 from platypoos.errors import InvalidArgument, ModelError
-from platypoos.models.base import actions_of, is_compiled
+from platypoos.models.base import actions_of
 from platypoos.models.failures import located
 from platypoos.models.points import has_points, pointed
 from platypoos.plan import Plan
 from platypoos.planners.chance.planner import plan_with_chance
 from platypoos.planners.chance.session import ChanceMemory
-from platypoos.planners.platypus.decision import describe, spanning_tree
-from platypoos.planners.platypus.memory import Memory
+from platypoos.planners.platypus.memory import Memory, begin_session
 from platypoos.planners.platypus.rules import Rules
-from platypoos.planners.platypus.session import Session
 from platypoos.search.base import PAPER, Planner, Task
 from platypoos.spaces import Space
-
-if TYPE_CHECKING:
-    from platypoos.compiled.platypus.planner import CompiledPlatypus
 
 
 @dataclass(frozen=True)
@@ -110,23 +105,13 @@ class Platypus(Planner):
         """What ``control`` hands on from step to step."""
         return Remembered(self) if self.memory else None
 
-    def compiled(self) -> CompiledPlatypus:
-        """The machine-code version, for compiled models."""
-        from platypoos.compiled.platypus.planner import CompiledPlatypus
-
-        return CompiledPlatypus(self.discount, self.memory, self.stop_when_sure)
-
     def _plan(self, task: Task) -> Plan:
         memory = task.memory
         if task.has_chance and not has_points(actions_of(task.model)):
             kept = None if memory is None else memory.chance
             return plan_with_chance(self, task, kept, stop_when_sure=self.stop_when_sure)
-        if is_compiled(task.model) and task.model.policy is None:
-            kernels = self.compiled()
-            memory = None if memory is None else memory.compiled
-            return kernels._plan(task._replace(memory=memory))  # noqa: SLF001  the same planner
         if memory is None:
-            session, asked = Session(task, self.discount, self.rules), 0
+            session, asked = begin_session(task, self.discount, self.rules), 0
         else:
             memory = memory.plain
             asked = self._asked_again(memory, task)
@@ -135,7 +120,7 @@ class Platypus(Planner):
         try:
             session.spend(stop_when_sure=self.stop_when_sure)
         except KeyboardInterrupt as error:
-            if not session.graph.root.edges:
+            if not session.has_tried:
                 raise
             if not task.open_ended:
                 error.plan = self._made(session, task, asked)  # type: ignore[attr-defined]
@@ -144,7 +129,7 @@ class Platypus(Planner):
             if error.action is not None:
                 located(error)
             error.calls = session.simulator.calls + asked
-            error.tree = spanning_tree(session.graph, session.graph.root)
+            error.tree = session.tree()
             raise
         _warn_if_slow(session, task)
         return self._made(session, task, asked)
@@ -159,28 +144,21 @@ class Platypus(Planner):
             if error.action is not None:
                 located(error)
             if known is not None:
-                error.tree = spanning_tree(known.graph, known.graph.root)
+                error.tree = known.tree()
             raise
 
-    def _made(self, session: Session, task: Task, asked: int) -> Plan:
-        found = describe(session.search)
-        if session.scenarios is not None:
-            found |= session.scenarios.told()
+    def _made(self, session: Any, task: Task, asked: int) -> Plan:
+        found = session.describe()
         calls = session.simulator.calls + asked
         return self.recommend(task, found.pop("tree"), found.pop("node"), calls=calls, **found)
 
 
 class Remembered:
-    """The memory of an episode: of the plain planner, or of the one for compiled models."""
+    """The memory of an episode: where dynamics are deterministic, or random."""
 
     def __init__(self, planner: Platypus) -> None:
         self._planner = planner
         self.plain = Memory(planner.memory)
-
-    @cached_property
-    def compiled(self) -> Any:
-        """That of the one for compiled models; made when there is such a model."""
-        return self._planner.compiled().remember()
 
     @cached_property
     def chance(self) -> ChanceMemory:
@@ -190,12 +168,9 @@ class Remembered:
     def observe(self, action: int, reward: float) -> None:
         """Take note of what was done, and whether its reward was a surprise."""
         self.plain.observe(action, reward)
-        made = vars(self).get("compiled")
-        if made is not None and made.ongoing is not None:
-            made.observe(action, reward)
 
 
-def _warn_if_slow(session: Session, task: Task) -> None:
+def _warn_if_slow(session: Any, task: Task) -> None:
     """Say so once in an episode if the model is slower than the deadline.
 
     In an episode two plans in a row must be so slow: one may have been interrupted.

@@ -10,18 +10,20 @@ from typing import Any
 from platypoos.checks import same
 from platypoos.errors import ModelError
 from platypoos.graph import Edge, Graph, State
+from platypoos.ledger.tree import Tree
 from platypoos.models.advice import Advisor
 from platypoos.models.base import Access, actions_of, said_of_one
 from platypoos.models.keys import key_of
 from platypoos.models.points import has_points
 from platypoos.plan import CLEAR
 from platypoos.planners.platypus.confidence import can_tell, confidence
+from platypoos.planners.platypus.decision import describe, spanning_tree
 from platypoos.planners.platypus.plan import Search
 from platypoos.planners.platypus.reaching import numbers_of
 from platypoos.planners.platypus.rules import Rules
 from platypoos.planners.platypus.scenarios import Scenarios, scenarios_for
 from platypoos.search.base import Task
-from platypoos.simulator import Simulator, fitting
+from platypoos.simulator import Simulator, Watch, fitting
 from platypoos.simulator.pace import never
 
 FIRST_PART = 16
@@ -105,6 +107,77 @@ class Session:
         self.task = task
         self.simulator = self._simulator(task)
         self.search.move(root, root.time, followed=followed)
+
+    # ------------------------------------------------------------------ what is known
+
+    @property
+    def has_tried(self) -> bool:
+        """Whether there is a sample of a first action."""
+        return bool(self.graph.root.edges)
+
+    @property
+    def decided(self) -> Any:
+        """The first action of the last decision; None if there was none."""
+        decided = self.search.decided
+        return None if decided is None else decided.first
+
+    @property
+    def keeps_sequences(self) -> bool:
+        """Whether what is left of a sequence is of use where nothing else is."""
+        return self.graph.endless or not self.graph.open_loop
+
+    def tree(self) -> Tree:
+        """All that was searched."""
+        return spanning_tree(self.graph, self.graph.root)
+
+    def describe(self) -> dict[str, Any]:
+        """The fields of ``Plan`` that depend on the search."""
+        found = describe(self.search)
+        return found if self.scenarios is None else found | self.scenarios.told()
+
+    def root_state(self) -> Any:
+        """The state that is planned for."""
+        return self.graph.root.stored
+
+    def first_samples(self) -> dict[Any, tuple[float, int]]:
+        """The mean reward and the number of samples of each first action."""
+        graph = self.graph
+        return {
+            action: (edge.mean + graph.origin, edge.samples)
+            for action, edge in graph.root.edges.items()
+        }
+
+    def noise(self) -> tuple[float, float]:
+        """The variance of a sample, and that of all rewards."""
+        self.graph.take_moments()
+        return self.graph.variance, self.graph.total_variance
+
+    def find(self, task: Task, taken: Any) -> State | None:
+        """The state to plan for, if it is known; ``taken`` is the last action."""
+        graph = self.graph
+        if self.scenarios is not None or graph.open_loop:
+            return None
+        if (graph.horizon is None) != (task.horizon is None):
+            return None
+        time = 0
+        if graph.horizon is not None and task.horizon is not None:
+            time = graph.horizon - task.horizon
+        found = graph.find(task.state, time)  # a key that fails says so here
+        edge = None if taken is None else graph.root.edges.get(taken)
+        expected = None if edge is None else edge.after
+        if expected is not None:
+            elsewhere = Watch(task.model, task.state).is_elsewhere(expected.stored, task.state)
+            if elsewhere or (graph.horizon is not None and expected.time != time):
+                expected = None  # the system is not the model
+        return found if expected is None else expected
+
+    def keep_most(self, most: int) -> None:
+        """Forget states that are out of reach, and then the furthest, until ``most`` are left."""
+        self.graph.keep_most(most)
+
+    def take_over(self, other: Session) -> None:
+        """Begin with what is left of the sequence of another session."""
+        self.search.take_over(other.search)
 
     # ------------------------------------------------------------------ calls
 

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from platypoos.compiled.twin.arrays import NONE, Floats, Places, Search
-from platypoos.compiled.twin.confidence import note_confidence
-from platypoos.compiled.twin.graph import is_noisy
-from platypoos.compiled.twin.jury import fresh_lead
-from platypoos.compiled.twin.parts import part
-from platypoos.compiled.twin.plan import recommend
-from platypoos.compiled.twin.sequences import weigh_candidate
+from platypoos.compiled.platypus.arrays import NONE, Floats, Places, Search
+from platypoos.compiled.platypus.confidence import note_confidence
+from platypoos.compiled.platypus.graph import is_noisy
+from platypoos.compiled.platypus.jury import fresh_lead
+from platypoos.compiled.platypus.parts import part
+from platypoos.compiled.platypus.plan import recommend
+from platypoos.compiled.platypus.sequences import weigh_candidate
 from platypoos.ledger.tree import ROOT, TERMINAL, Tree, set_node, set_root
 
 

@@ -12,9 +12,9 @@ from numba import types
 from platypoos.checks import LARGEST_REWARD
 from platypoos.compiled.code import HandleType
 from platypoos.compiled.code.unsafe import by_address
-from platypoos.compiled.twin.arrays import BAD_VALUE, NO_LEGAL, NONE, Search
-from platypoos.compiled.twin.draws import OF_GRAPH, draw
-from platypoos.compiled.twin.parts import part
+from platypoos.compiled.platypus.arrays import BAD_VALUE, FINE, NO_LEGAL, NONE, Search
+from platypoos.compiled.platypus.draws import OF_GRAPH, draw
+from platypoos.compiled.platypus.parts import part
 from platypoos.graph import LONGEST_TAIL, ROUGHLY, SURVEY_LEAST
 from platypoos.models.advice import UNASKED
 
@@ -90,7 +90,7 @@ def look_up(search: Search, row: int, time: int) -> int:
     mask = len(search.table) - 1
     place = np.int64(_hash(search, row, time if horizon != NONE else 0) & np.uint64(mask))
     while True:
-        state = search.table[place]
+        state = search.table[place] - 1
         if state == NONE:
             return place
         if same_row(search, state, row) and (horizon == NONE or search.states[state].time == time):
@@ -100,10 +100,9 @@ def look_up(search: Search, row: int, time: int) -> int:
 
 @part
 def fill_table(search: Search) -> None:
-    """Enter all states in the table."""
-    search.table[:] = NONE
+    """Enter all states in a table of zeros."""
     for state in range(search.graph[0].count):
-        search.table[look_up(search, state, search.states[state].time)] = state
+        search.table[look_up(search, state, search.states[state].time)] = state + 1
 
 
 @part
@@ -129,11 +128,10 @@ def state_of(search: Search, time: int) -> int:
     graph = search.graph[0]
     row = graph.count
     place = look_up(search, row, time)
-    if search.table[place] != NONE:
-        return search.table[place]
-    worth = 0.0
+    if search.table[place] > 0:
+        return search.table[place] - 1
     graph.count = row + 1
-    search.table[place] = row
+    search.table[place] = row + 1
     state = search.states[row]
     state.ticket = draw(search, OF_GRAPH)
     state.value = graph.rate * span_from(search, time)
@@ -145,11 +143,12 @@ def state_of(search: Search, time: int) -> int:
     if graph.masked:
         search.legal[row, 0] = UNASKED
     if graph.valued:
-        worth = call_value(search.at[0].value, search.at[0].given, row)
+        at = search.at[0]
+        at.status, at.at_state = BAD_VALUE, row  # it may raise
+        worth = call_value(at.value, at.given, row)
         if not abs(worth) <= LARGEST_REWARD:
-            search.at[0].status = BAD_VALUE
-            search.at[0].at_state = row
             raise ValueError
+        at.status = FINE
         search.worth[row] = state.value = worth - graph.origin * span_from(search, time)
     return row
 
@@ -228,7 +227,7 @@ def learn(search: Search, here: int, action: int, reward: float, ended: bool) ->
 
 @part
 def note_length(search: Search, steps: int, new: int) -> None:
-    """Does it pay to ask for many steps at once?"""
+    """Ask for many steps at once where it pays."""
     graph = search.graph[0]
     if steps > 1:
         if new == steps:
@@ -269,17 +268,18 @@ def ask_legal(search: Search, state: int) -> None:
     mask = search.legal[state]
     if mask[0] != UNASKED:
         return
+    at = search.at[0]
     mask[:] = 1
-    call_legal(search.at[0].legal, search.at[0].given, state, mask)
+    at.status, at.at_state = NO_LEGAL, state  # it may raise
+    call_legal(at.legal, at.given, state, mask)
     some = False
     for action in range(len(mask)):
         mask[action] = 1 if mask[action] else 0
         some = some or mask[action] == 1
     if not some:
         mask[0] = UNASKED
-        search.at[0].status = NO_LEGAL
-        search.at[0].at_state = state
         raise ValueError
+    at.status = FINE
 
 
 @part
@@ -373,10 +373,7 @@ def settle(search: Search, visits: float) -> None:
                 best, choice = value, edge
             edge = edges[edge].next
         if choice == NONE:
-            if graph.valued:
-                best = search.worth[number]
-            else:
-                best = graph.rate * span_of(search, number)
+            best = search.worth[number] if graph.valued else graph.rate * span_of(search, number)
         changed = abs(best - state.value) > tolerance
         state.value, state.choice = best, choice
         if changed:

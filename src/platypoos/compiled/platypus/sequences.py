@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from platypoos.compiled.twin.arrays import CHANGES, NONE, TREE, Ints, Search
-from platypoos.compiled.twin.draws import OF_SEARCH, bit_length, draw
-from platypoos.compiled.twin.graph import (
+from platypoos.compiled.platypus.arrays import CHANGES, NONE, TREE, Ints, Search
+from platypoos.compiled.platypus.draws import OF_SEARCH, bit_length, draw
+from platypoos.compiled.platypus.graph import (
     add,
     added,
     count_options,
@@ -16,7 +16,7 @@ from platypoos.compiled.twin.graph import (
     take_moments,
     variance,
 )
-from platypoos.compiled.twin.parts import part
+from platypoos.compiled.platypus.parts import part
 
 # ---------------------------------------------------------------------- candidates
 
@@ -132,7 +132,7 @@ def consider(
         leads = True
     else:
         before = search.candidates[leader]
-        if (finder == TREE or finder == CHANGES) and value > before.value:
+        if finder in (TREE, CHANGES) and value > before.value:
             search.wins[finder] += 1
         leads = value > before.value
         if value == before.value:

@@ -8,30 +8,28 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable
-from functools import cache
+from functools import cache, partial
 from importlib import import_module
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import numba
 from numba import types
 from numba.extending import typeof_impl
 
+from platypoos.compiled.code import unsafe
 from platypoos.compiled.code.cache import _stamp
-from platypoos.compiled.code.handles import store
 from platypoos.compiled.code.trust import is_trusted
 from platypoos.compiled.code.unsafe import HandleType, entry_point_for, stamp_cache
 from platypoos.compiled.ledger import first_class
-from platypoos.compiled.twin.arrays import Search
+from platypoos.compiled.platypus.arrays import Search
 from platypoos.ledger.tree import make_tree
-
-F = TypeVar("F", bound=Callable[..., Any])
 
 
 @cache
 def search_kind() -> Any:
     """The type of a ``Search`` in compiled code; it is always the same."""
-    from platypoos.compiled.twin.room import example
+    from platypoos.compiled.platypus.room import example
 
     return numba.typeof(example())
 
@@ -79,9 +77,13 @@ def _type_of_part(part: Part, _context: Any) -> Any:
     return types.Dispatcher(part.compiled())
 
 
-def part(function: F) -> F:
+def part(function: Callable[..., Any]) -> Any:
     """Compiled when something that calls it is compiled, and kept on disk with that."""
-    return Part(function)  # type: ignore[return-value]
+    return Part(function)
+
+
+NOT_COMPILED = {"session"}
+"""Files that compiled code does not depend on."""
 
 
 @cache
@@ -90,6 +92,8 @@ def stamp() -> str:
     files = sorted(Path(__file__).parent.glob("*.py"))
     digest = hashlib.sha256(_stamp(Path(first_class.__file__)).encode())
     for file in files:
+        if file.stem in NOT_COMPILED:
+            continue
         digest.update(file.read_bytes())
         module = import_module(f"{__package__}.{file.stem}")
         for name, value in sorted(vars(module).items()):
@@ -101,8 +105,11 @@ def stamp() -> str:
 class Entry:
     """A function that Python calls; other threads can run meanwhile."""
 
-    def __init__(self, function: Callable[..., Any]) -> None:
+    def __init__(
+        self, function: Callable[..., Any], kinds: Callable[[], tuple[Any, ...]] | None = None
+    ) -> None:
         self._function = function
+        self._kinds = kinds or partial(_signature, function)
         self._point: Callable[..., Any] | None = None
 
     def __call__(self, *args: Any) -> Any:
@@ -115,20 +122,25 @@ class Entry:
                 made = numba.njit(nogil=True, no_cfunc_wrapper=True)(function)
             else:
                 stamp_cache(made, stamp())
-            self._point = entry_point_for(made, _signature(function))
+            self._point = entry_point_for(made, self._kinds())
         return self._point(*args)
 
 
-def entry(function: F) -> F:
+def entry(function: Callable[..., Any]) -> Any:
     """A function that Python calls."""
-    return Entry(function)  # type: ignore[return-value]
+    return Entry(function)
 
 
-@cache
-def _writer() -> Callable[..., Any]:
-    return entry_point_for(store, (search_kind(), types.int64))
+_write = unsafe.write
+
+
+def _store(record: Any, address: Any) -> None:
+    _write(record, address)
+
+
+_writer = Entry(_store, lambda: (search_kind(), types.int64))
 
 
 def write(search: Search, address: int) -> None:
     """Write a search to where machine code will find it."""
-    _writer()(search, address)
+    _writer(search, address)

@@ -9,13 +9,13 @@ import math
 
 import numpy as np
 
-from platypoos.compiled.twin.arrays import NONE, OF_WIDE, TREE, WIDE, Search
-from platypoos.compiled.twin.asking import request
-from platypoos.compiled.twin.draws import bit_length
-from platypoos.compiled.twin.graph import count_options, find_edge
-from platypoos.compiled.twin.parts import part
-from platypoos.compiled.twin.sequences import row_of
-from platypoos.compiled.twin.walking import advance, make_walk, pad, put_in_line
+from platypoos.compiled.platypus.arrays import NONE, OF_WIDE, TREE, WIDE, Search
+from platypoos.compiled.platypus.asking import request
+from platypoos.compiled.platypus.draws import bit_length
+from platypoos.compiled.platypus.graph import count_options, find_edge
+from platypoos.compiled.platypus.parts import part
+from platypoos.compiled.platypus.sequences import row_of
+from platypoos.compiled.platypus.walking import advance, make_walk, may_propose, pad, put_in_line
 from platypoos.planners.platypus.tree import DEEPEST, LARGEST
 
 
@@ -199,11 +199,9 @@ def end_round(search: Search, which: int) -> None:
 def propose(search: Search, which: int, edge: int, before: int) -> None:
     """Propose the sequence of actions that an entry stands for."""
     entries = search.entries[which]
-    if edge == NONE:
+    if edge == NONE or not may_propose(search):
         return
     walker = make_walk(search, TREE, False)
-    if walker == NONE:
-        return
     count = 1
     entry = before
     while entries[entry].edge != NONE:

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from platypoos.compiled.twin.arrays import CHALLENGES, NONE, OTHERS, Search
-from platypoos.compiled.twin.asking import request
-from platypoos.compiled.twin.graph import allows, find_edge
-from platypoos.compiled.twin.parts import part
-from platypoos.compiled.twin.sequences import rank, row_of
-from platypoos.compiled.twin.walking import (
+from platypoos.compiled.platypus.arrays import CHALLENGES, NONE, OTHERS, Search
+from platypoos.compiled.platypus.asking import request
+from platypoos.compiled.platypus.graph import allows, find_edge
+from platypoos.compiled.platypus.parts import part
+from platypoos.compiled.platypus.sequences import rank, row_of
+from platypoos.compiled.platypus.walking import (
     advance,
     give,
     make_walk,
+    may_propose,
     pad,
     put_in_line,
     put_under_way,
@@ -69,7 +70,7 @@ def be_greedy(search: Search, end: float) -> bool:
 @part
 def propose_challengers(search: Search) -> None:
     """Propose other first actions, followed by what the leader does; see the plain planner."""
-    at, graph, leader = search.at[0], search.graph[0], search.at[0].leader
+    graph, leader = search.graph[0], search.at[0].leader
     if leader == NONE or search.spent[CHALLENGES] >= search.limit[CHALLENGES]:
         return
     others, ranked = search.lists[0], search.lists[1]
@@ -100,9 +101,9 @@ def propose_challengers(search: Search) -> None:
 def propose_tail(search: Search, action: int, start: int) -> None:
     """Propose an action, and then what the leader does without its first or its last step."""
     leader = search.at[0].leader
-    walker = make_walk(search, CHALLENGES, False)
-    if walker == NONE:
+    if not may_propose(search):
         return
+    walker = make_walk(search, CHALLENGES, False)
     count, place = search.candidates[leader].count, row_of(search, walker)
     search.tape[place] = action
     for i in range(count - 1):

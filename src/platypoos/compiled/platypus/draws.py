@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from platypoos.compiled.twin.arrays import Bits, Ints, Search, Words
-from platypoos.compiled.twin.parts import part
+from platypoos.compiled.platypus.arrays import Bits, Ints, Search, Words
+from platypoos.compiled.platypus.parts import part
 
 OF_GRAPH, OF_SEARCH = 0, 1
 SIZE, HALF = 624, 397

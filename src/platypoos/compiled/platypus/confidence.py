@@ -6,10 +6,10 @@ import math
 
 import numpy as np
 
-from platypoos.compiled.twin.arrays import NONE, Search
-from platypoos.compiled.twin.graph import count_options, edge_value, find_edge, is_noisy
-from platypoos.compiled.twin.parts import part
-from platypoos.compiled.twin.sequences import standard_error
+from platypoos.compiled.platypus.arrays import NONE, Search
+from platypoos.compiled.platypus.graph import count_options, edge_value, find_edge, is_noisy
+from platypoos.compiled.platypus.parts import part
+from platypoos.compiled.platypus.sequences import standard_error
 from platypoos.plan import PROVED
 from platypoos.planners.platypus.confidence import AHEAD, BOTH, CONSTANT, DEEP
 

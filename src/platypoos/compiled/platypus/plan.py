@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from platypoos.compiled.twin.arrays import (
+from platypoos.compiled.platypus.arrays import (
     CAREFUL,
     CHALLENGES,
     CHANGES,
@@ -18,17 +18,17 @@ from platypoos.compiled.twin.arrays import (
     WIDE,
     Search,
 )
-from platypoos.compiled.twin.asking import request
-from platypoos.compiled.twin.confidence import note_confidence
-from platypoos.compiled.twin.draws import OF_SEARCH, shuffle
-from platypoos.compiled.twin.graph import allows, find_edge, is_noisy, reachable, settle, survey
-from platypoos.compiled.twin.jury import hear, hear_jury, sample_again
-from platypoos.compiled.twin.parts import part
-from platypoos.compiled.twin.policies import adopt_policies, policy_path, propose_policies
-from platypoos.compiled.twin.proposing import be_greedy, propose_challengers
-from platypoos.compiled.twin.sequences import equal_candidates, weigh_again
-from platypoos.compiled.twin.tree import explore, is_waiting, restart, spent_by
-from platypoos.compiled.twin.walking import advance, give, put_under_way, start_walks, walk
+from platypoos.compiled.platypus.asking import request
+from platypoos.compiled.platypus.confidence import note_confidence
+from platypoos.compiled.platypus.draws import OF_SEARCH, shuffle
+from platypoos.compiled.platypus.graph import allows, find_edge, is_noisy, reachable, settle, survey
+from platypoos.compiled.platypus.jury import hear, hear_jury, sample_again
+from platypoos.compiled.platypus.parts import part
+from platypoos.compiled.platypus.policies import adopt_policies, policy_path, propose_policies
+from platypoos.compiled.platypus.proposing import be_greedy, propose_challengers
+from platypoos.compiled.platypus.sequences import equal_candidates, weigh_again
+from platypoos.compiled.platypus.tree import explore, is_waiting, restart, spent_by
+from platypoos.compiled.platypus.walking import advance, give, put_under_way, start_walks, walk
 from platypoos.plan import CLEAR
 
 
@@ -62,9 +62,9 @@ def plan(search: Search, budget: int) -> None:
     share = 1.0 if at.length == 1 else rules.seed_share
     if not begin(search, at.began + share * budget):
         return
-    if at.rest > 0 and not is_noisy(search):
-        if not be_greedy(search, at.calls + at.greed * budget):
-            return
+    is_greedy = at.rest > 0 and not is_noisy(search)
+    if is_greedy and not be_greedy(search, at.calls + at.greed * budget):
+        return
     end = at.end
     while at.calls < end:
         if not run_stage(search, end, end - rules.jury_share * budget):

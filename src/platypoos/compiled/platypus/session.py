@@ -1,4 +1,8 @@
-"""One decision of the twin: what ``Session`` is for the plain planner."""
+"""One decision of the default planner in machine code; the twin of ``session.py``.
+
+Python owns the arrays and the clock; machine code makes the plan, in a thread of its own if that
+takes long or if there is a clock.
+"""
 
 from __future__ import annotations
 
@@ -7,6 +11,7 @@ import math
 import threading
 import time
 from collections.abc import Callable
+from functools import cache
 from typing import Any
 from weakref import WeakKeyDictionary
 
@@ -18,8 +23,8 @@ from platypoos.compiled.code import handle
 from platypoos.compiled.code.unsafe import address_of
 from platypoos.compiled.ledger.first_class import FUNCTIONS, Given, first_class
 from platypoos.compiled.ledger.simulator import CompiledSimulator
-from platypoos.compiled.twin import entries
-from platypoos.compiled.twin.arrays import (
+from platypoos.compiled.platypus import entries
+from platypoos.compiled.platypus.arrays import (
     BAD_REWARD,
     BAD_VALUE,
     FINE,
@@ -28,10 +33,11 @@ from platypoos.compiled.twin.arrays import (
     RANDOM_END,
     RANDOM_STATE,
 )
-from platypoos.compiled.twin.room import Room, fixed_fields
+from platypoos.compiled.platypus.room import Room, fixed_fields
 from platypoos.errors import ModelError
 from platypoos.ledger.tree import Tree, make_tree
 from platypoos.models.advice import Advisor
+from platypoos.models.base import Access, is_compiled
 from platypoos.models.failures import bad_reward, explained, not_deterministic, unlike_before
 from platypoos.plan import CLEAR, Lead, Noise
 from platypoos.planners.platypus.decision import WIDE
@@ -45,14 +51,36 @@ from platypoos.simulator.pace import Pace, never
 from platypoos.simulator.streams import Stream
 from platypoos.simulator.watch import COMPARED, Watch
 
+MOST_CALLS = 1 << 30
+"""Of a plan: numbers of edges have 32 bits."""
+LEAST_GROWTH = 1.1
+"""Of the tree's rounds, or there are too many of them."""
 QUICK = 0.05
 """Plans that take longer, or that have a clock, are made in a thread of their own, so that this
 one can look at the clock and listen to Ctrl-C."""
-_ADDRESSES: WeakKeyDictionary[Any, dict[str, int]] = WeakKeyDictionary()
-"""Of the functions of models, compiled."""
+_FUNCTIONS: WeakKeyDictionary[Any, tuple[dict[str, int], Any]] = WeakKeyDictionary()
+"""The addresses of the functions of models, and what keeps them there."""
 _PACES: WeakKeyDictionary[Any, float] = WeakKeyDictionary()
 """Seconds that a call took in the last plan with a model."""
-_LOADED: dict[int, Any] = {}
+
+
+def fits(task: Task, rules: Rules) -> bool:
+    """Whether a task can be planned in machine code. If not, the plain planner does it."""
+    return (
+        is_compiled(task.model)
+        and task.model.policy is None
+        and task.access is Access.RESTORE
+        and task.budget < MOST_CALLS
+        and rules.growth >= LEAST_GROWTH
+        and _has_known_layout()
+    )
+
+
+@cache
+def _has_known_layout() -> bool:
+    """Whether generators are laid out in memory as ``simulator/streams.py`` knows them."""
+    stream = Stream()
+    return stream.start != stream._by_state  # noqa: SLF001
 
 
 class Calls:
@@ -115,6 +143,7 @@ class CompiledSession:
     def _begin_decision(self, task: Task) -> None:
         at = self.at
         self.simulator = Calls(self, task.budget)
+        at["status"] = FINE
         at["first_call"] = at["calls"]
         at["compares"], at["next_glance"] = COMPARED, 128
         at["used"] = at["pooled"] = 0
@@ -139,7 +168,7 @@ class CompiledSession:
     def _addresses(self, given: Given) -> dict[str, int]:
         """Where the machine code of the model's functions is."""
         model = self.model
-        known = _ADDRESSES.get(model)
+        known = _FUNCTIONS.get(model)
         if known is None:
             said = {
                 "kernel": model.kernel,
@@ -152,16 +181,12 @@ class CompiledSession:
             except NumbaError as error:
                 CompiledSimulator._blame_kernel(self, given, error)  # type: ignore[arg-type]  # noqa: SLF001
                 raise
-            known = {
+            addresses = {
                 name.removesuffix("_kernel"): address_of(function, FUNCTIONS[name][1].args)
                 for name, function in made.items()
             }
-            known["kernel"] = address_of(made["kernel"], FUNCTIONS["kernel"][1].args)
-            self.model.functions  # noqa: B018
-            known = {n if n != "" else "kernel": a for n, a in known.items()}
-            _ADDRESSES[model] = known
-            _LOADED[id(model)] = made
-        return known
+            known = _FUNCTIONS[model] = addresses, made
+        return known[0]
 
     def go_on(self, task: Task, root: int, *, followed: bool) -> None:
         """Make the next decision, from a state that is known."""
@@ -258,6 +283,8 @@ class CompiledSession:
             raise errors[0]
 
     def _options(self) -> int:
+        if self.model.legal is None:
+            return self.task.num_actions
         return int(self._guarded(entries.options_of, int(self.graph["root"][0])))
 
     def _length_for(self, budget: int) -> int:
@@ -287,7 +314,7 @@ class CompiledSession:
         try:
             with np.errstate(all="ignore"):
                 return function(self.room, *args)
-        except Exception as error:
+        except Exception as error:  # noqa: BLE001  whatever the model raises is explained
             failure = self._failure(error)
             if isinstance(failure, ModelError):
                 failure.calls = self.simulator.calls
@@ -295,8 +322,7 @@ class CompiledSession:
 
     def _failure(self, error: Exception) -> BaseException:
         at, rows = self.at, self.room.rows
-        status, self.at["status"] = int(at["status"][0]), FINE
-        at["status"] = status
+        status = int(at["status"][0])
         state, action = rows[int(at["at_state"][0])].copy(), int(at["at_action"][0])
         try:
             if status == BAD_VALUE:
@@ -357,23 +383,33 @@ class CompiledSession:
         """The first action of the last decision."""
         return int(self.room.fields["actions"][-1, 0]) if self.at["decided"][0] else None
 
-    def find(self, state: Any, time: int, taken: int | None, model: Any) -> int | None:
-        """The known state that the system is in, after an action was taken; None if it is not."""
+    @property
+    def keeps_sequences(self) -> bool:
+        """Whether what is left of a sequence is of use where nothing else is."""
+        return True
+
+    def find(self, task: Task, taken: int | None) -> int | None:
+        """The state to plan for, if it is known; ``taken`` is the last action."""
         now, fields = self.graph, self.room.fields
+        horizon = int(now["horizon"][0])
+        if (horizon == NONE) != (task.horizon is None):
+            return None
+        time = 0 if task.horizon is None else horizon - task.horizon
         count = int(now["count"][0])
-        self.room.rows[count] = check_state(state, self.model.initial_state)
-        number = int(entries.find(self.room, count, time))
-        found = None if number == NONE else number
+        self.room.rows[count] = check_state(task.state, self.model.initial_state)
+        found = int(entries.find(self.room, count, time))
         edge = NONE
         if taken is not None:
             edge = int(entries.edge_of(self.room, int(now["root"][0]), taken))
         expected = NONE if edge == NONE else int(fields["edges"]["after"][edge])
         if expected != NONE:
-            elsewhere = Watch(model, state).is_elsewhere(self.room.rows[expected], state)
-            late = int(now["horizon"][0]) != NONE and fields["states"]["time"][expected] != time
-            if elsewhere or late:
+            stored = self.room.rows[expected]
+            elsewhere = Watch(task.model, task.state).is_elsewhere(stored, task.state)
+            if elsewhere or (horizon != NONE and fields["states"]["time"][expected] != time):
                 expected = NONE  # the system is not the model
-        return found if expected == NONE else expected
+        if expected != NONE:
+            return expected
+        return None if found == NONE else found
 
     def keep_most(self, most: int) -> None:
         """Forget states that are out of reach, and then the furthest, until ``most`` are left."""
@@ -443,9 +479,16 @@ class Searched:
 
     def __init__(self, arrays: Room, root: int) -> None:
         self._room, self._root = arrays, root
+        self._tree: Tree | None = None
+
+    def __getstate__(self) -> dict[str, Any]:
+        """What is stored: addresses mean nothing elsewhere."""
+        return {"_tree": self.tree()}
 
     def tree(self) -> Tree:
         """Make the tree."""
+        if self._tree is not None:
+            return self._tree
         tree = make_tree(1 + int(self._room.fields["graph"]["edges"][0]))
         entries.span(self._room, self._root, tree)
         return tree.trimmed()
@@ -456,6 +499,6 @@ def _memory_of(stream: Stream) -> dict[str, Any]:
     address = stream._bits.ctypes.state_address  # noqa: SLF001
     where = ctypes.c_void_p.from_address(address).value
     assert where is not None  # noqa: S101  whoever calls has looked
-    words = np.frombuffer((ctypes.c_char * 16).from_address(where), np.uint32)
-    half = np.frombuffer((ctypes.c_char * 4).from_address(address + 8), np.uint32)
-    return {"stream": words, "half": half}
+    words = (ctypes.c_uint32 * 4).from_address(where)
+    half = (ctypes.c_uint32 * 1).from_address(address + 8)
+    return {"stream": np.ctypeslib.as_array(words), "half": np.ctypeslib.as_array(half)}

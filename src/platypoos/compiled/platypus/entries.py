@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from platypoos.compiled.twin import decision, graph
-from platypoos.compiled.twin.arrays import NONE, Bits, Floats, Places, Search
-from platypoos.compiled.twin.draws import OF_GRAPH, OF_SEARCH, bits_64, seed
-from platypoos.compiled.twin.parts import entry
-from platypoos.compiled.twin.plan import is_sure, plan
+from platypoos.compiled.platypus import decision, graph
+from platypoos.compiled.platypus.arrays import NONE, Bits, Floats, Places, Search
+from platypoos.compiled.platypus.draws import OF_GRAPH, OF_SEARCH, bits_64, seed
+from platypoos.compiled.platypus.parts import entry
+from platypoos.compiled.platypus.plan import is_sure, plan
 from platypoos.ledger.tree import Tree
 
 _decide, _lay_out, _span = decision.decide, decision.lay_out, decision.span
@@ -64,7 +64,7 @@ def enter_all(search: Search) -> None:
 @entry
 def find(search: Search, row: int, time: int) -> int:
     """The state that has the contents of a row, or NONE."""
-    return search.table[_look_up(search, row, time)]  # type: ignore[return-value]
+    return search.table[_look_up(search, row, time)] - 1
 
 
 @entry

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Any
 
 import numpy as np
 
 from platypoos.compiled.code.unsafe import HANDLE_BYTES
-from platypoos.compiled.twin.arrays import (
+from platypoos.compiled.platypus.arrays import (
     CANDIDATE,
     EDGE,
     ENTRY,
@@ -23,8 +24,8 @@ from platypoos.compiled.twin.arrays import (
     WALKER,
     Search,
 )
-from platypoos.compiled.twin.draws import AHEAD
-from platypoos.compiled.twin.parts import write
+from platypoos.compiled.platypus.draws import AHEAD
+from platypoos.compiled.platypus.parts import write
 from platypoos.planners.platypus.rules import Rules
 
 I4, I8, U4 = np.int32, np.int64, np.uint32
@@ -109,7 +110,7 @@ class Room:
             larger,
             bits=rows.view(np.uint8).reshape(nodes + 1, -1),
             queue=ring,
-            table=np.empty(1 << (2 * nodes).bit_length(), I4),
+            table=np.zeros(1 << (2 * nodes).bit_length(), I4),
             found=np.empty(nodes, I4),
             noted=np.zeros(nodes, I4),
             entries=np.empty((2, entries), ENTRY),
@@ -155,18 +156,24 @@ class Room:
         write(Search(**self.fields), self.address)
 
 
+@cache
+def record_of(rules: Rules) -> Any:
+    """The constants, as compiled code reads them."""
+    record = np.zeros(1, RULES)
+    for name in RULES.names or ():
+        record[name] = getattr(rules, name)
+    return record
+
+
 def fixed_fields(actions: int, rules: Rules, walks: int) -> dict[str, Any]:
     """The arrays that never grow, but for random generators."""
     walkers = actions + MOST_PROPOSED + 2 * walks
     explorers = np.zeros(2, EXPLORER)
     explorers["h_max"] = 1
-    record = np.zeros(1, RULES)
-    for name in RULES.names or ():
-        record[name] = getattr(rules, name)
     return {
         "graph": np.zeros(1, GRAPH),
         "at": np.zeros(1, SEARCH),
-        "rules": record,
+        "rules": record_of(rules),
         "explorers": explorers,
         "ends": np.empty(2, ENTRY),
         "twister": np.empty((2, 625), U4),

@@ -1,1 +1,0 @@
-"""The default planner in machine code: a twin of ``planners/platypus``, file by file."""
