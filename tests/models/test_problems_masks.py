@@ -10,7 +10,6 @@ import numpy as np
 import pytest
 
 import platypoos as pp
-from platypoos.compiled.ledger.simulator import CompiledSimulator
 from platypoos.problems.job_shop import FT06
 
 SMALL_SHOP = (((0, 3), (1, 2), (2, 2)), ((2, 2), (0, 4)), ((1, 4), (2, 3)))
@@ -360,31 +359,10 @@ def test_an_episode_without_a_discount(form):
 
 @pytest.mark.parametrize("problem", [pp.problems.TravellingSalesman(20), MASKED[4]], ids=name)
 def test_the_three_forms_are_played_alike(problem):
-    planner = pp.planners.CompiledPlatypus(0.99)
+    planner = pp.Platypus(0.99)
     played = [pp.control(form(problem), planner, budget=150, steps=40, seed=0).actions
               for form in FORMS.values()]  # fmt: skip
     assert played[0] == played[1] == played[2]
-
-
-def test_actions_without_a_sample_are_never_kept(monkeypatch):
-    # They have no state: where theirs would be, anything may be in memory.
-    simulator = CompiledSimulator
-    usual, kept, unseen = simulator.keep, [], []
-
-    def keep(self, nodes, tree):
-        usual(self, nodes, tree)
-        pulls = tree.pulls[: len(nodes)]
-        kept.append(len(nodes))
-        unseen.append(int(((pulls == 0) & (tree.parent[: len(nodes)] >= 0)).sum()))
-
-    monkeypatch.setattr(simulator, "keep", keep)
-    shop = pp.problems.JobShop()
-    planner = pp.planners.CompiledPlatypus(0.99)
-    played = [pp.control(form(shop), planner, budget=600, steps=36, seed=0).actions
-              for form in (FORMS["python"], FORMS["compiled"])]  # fmt: skip
-    assert max(kept) > 100
-    assert max(unseen) == 0
-    assert played[0] == played[1]
 
 
 def test_an_episode_with_penalties():

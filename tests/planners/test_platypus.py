@@ -175,10 +175,9 @@ def test_plans_leave_nothing_to_each_other(kind):
         assert np.array_equal(before, same)
 
 
-def test_python_and_array_forms_plan_alike():
-    # The compiled form has kernels of its own, which may plan differently.
+def test_all_forms_plan_alike():
     problem = pp.problems.SwitchChain()
-    forms = (problem, problem.array())
+    forms = (problem, problem.array(), problem.compiled())
     plans = [platypus().plan(form, budget=400, seed=1) for form in forms]
     assert len({(plan.actions, plan.calls, plan.value) for plan in plans}) == 1
     episodes = [pp.control(form, platypus(), budget=60, steps=8, seed=1) for form in forms]
