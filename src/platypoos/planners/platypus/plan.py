@@ -289,8 +289,10 @@ class Search:
         propose_policies(self)
         others = self.calls - start - (self.spent[CHANGES] - changes)
         self.limit[CHANGES] = changes + max(stage / 2, stage - others)
-        while start_walks(self) and self.spent[CHANGES] < self.limit[CHANGES]:
+        start_walks(self)
+        while self.walks and self.spent[CHANGES] < self.limit[CHANGES]:
             yield from advance(self)
+            start_walks(self)
         if self.level.leader is None:
             return
         if graph.noisy:
