@@ -75,7 +75,7 @@ class Scout:
         self.paid_at = others
         end = search.spent[LONG] + self.credit
         beside = max(0.0, self.credit) * (1.0 - share) / share  # changes of short ones go on
-        search.limit[CHANGES] = search.spent[CHANGES] + beside
+        search.limit[CHANGES] = min(search.limit[CHANGES], search.spent[CHANGES]) + beside
         held = Walk(search, near.leader.actions, LONG, self.level)
         begin = [held]
         if self.rest:

@@ -249,7 +249,7 @@ def new_walk(search: Search) -> Walk | None:
         fits = search.calls + due + walk_.left <= search.walks_until
         if fits and (walk_.payer != CHALLENGES or may_pay(search, CHALLENGES)):
             return walk_
-    while search.idle < search.rules.idle and may_pay(search, CHANGES):
+    while search.idle < search.rules.idle and search.spent[CHANGES] < search.limit[CHANGES]:
         made = variation(search)
         if made is None:
             return None
