@@ -117,6 +117,8 @@ class Search:
         """New best sequences that each explorer has found."""
         self.usual_return = 0.0
         """Of random walks from the root."""
+        self.changes_paid = 0.0
+        """The limit of changes when this stage began, or what they had cost if that was less."""
         self.paid_at = 0
         """When the tree explorers and the challengers were last paid."""
         self.greed = rules.greedy_share
@@ -186,8 +188,11 @@ class Search:
         length = self.level.length
         longest = max(length, self.scout.restart(self.far(), budget))
         self.power = [graph.discount**t for t in range(longest + 1)]
-        self.width = max(1, min(rules.most_walks, int(rules.batch_share * budget / length)))
-        self.stage = max(2 * actions, budget // rules.stages, self.width * length // 2)
+        share = rules.batch_share / (2.0 if graph.endless else 1.0)
+        self.width = max(1, min(rules.most_walks, int(share * budget / length)))
+        self.stage = max(2 * actions, budget // rules.stages)
+        if not graph.endless:  # in a box the scout must have its turn often
+            self.stage = max(self.stage, self.width * length // 2)
         self.wide.restart()
         self.careful.restart()
         self.walks, self.queue, self.fresh = [], [], None
@@ -288,9 +293,11 @@ class Search:
         yield from self.finish(min(end - self.calls, rules.finish_share * (end - self.began)))
         propose_policies(self)
         others = self.calls - start - (self.spent[CHANGES] - changes)
-        self.limit[CHANGES] = changes + max(stage / 2, stage - others)
-        while start_walks(self) and self.spent[CHANGES] < self.limit[CHANGES]:
+        self.limit[CHANGES] = self.changes_paid + max(stage / 2, stage - others)
+        start_walks(self)
+        while self.walks and self.spent[CHANGES] < self.limit[CHANGES]:
             yield from advance(self)
+            start_walks(self)
         if self.level.leader is None:
             return
         if graph.noisy:
@@ -329,7 +336,8 @@ class Search:
         The tree explorers earn a share of all calls, by success: how often an explorer has found a
         new best sequence, for each call that it has cost. Challengers earn a fixed share. What is
         not spent is lost, unless an opening of the tree was too dear. Half a stage at least is left
-        for changes of the leader.
+        for changes of the leader. Those that are under way may cost more than that; then the next
+        stage has fewer.
         """
         rules, spent, limit, stage = self.rules, self.spent, self.limit, self.stage
         made = self.calls - self.paid_at
@@ -353,7 +361,8 @@ class Search:
         others = max(0.0, limit[TREE] - cost[TREE]) + max(
             0.0, limit[CHALLENGES] - spent[CHALLENGES]
         )
-        limit[CHANGES] = spent[CHANGES] + max(stage / 2, stage - others)
+        self.changes_paid = min(limit[CHANGES], spent[CHANGES])
+        limit[CHANGES] = self.changes_paid + max(stage / 2, stage - others)
 
     def tree_calls(self) -> int:
         """What the tree explorers have cost, the walks of their sequences included."""

@@ -26,7 +26,7 @@ class Rules:
     """Share of the calls, at most, for the greedy sequence; less while it does not lead."""
     batch_share: float = 0.5
     """Share of the calls, at most, that walks which are made at once may take."""
-    stretch: int = 2
+    stretch: int = 1
     """Walks that are made at once are played so many steps at a time, or more."""
     most_walks: int = 64
     """Walks that are made at once, at most."""

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from platypoos.planners.platypus.reaching import Reached
 from platypoos.planners.platypus.sequences import Asking, Candidate, Level, change, weigh
-from platypoos.planners.platypus.walking import LONG, Walk, walk_all
+from platypoos.planners.platypus.walking import CHANGES, LONG, Walk, walk_all
 
 if TYPE_CHECKING:
     from platypoos.planners.platypus.plan import Search
@@ -74,6 +74,8 @@ class Scout:
         self.credit += share / (1.0 - share) * (others - self.paid_at)
         self.paid_at = others
         end = search.spent[LONG] + self.credit
+        beside = max(0.0, self.credit) * (1.0 - share) / share  # changes of short ones go on
+        search.limit[CHANGES] = min(search.limit[CHANGES], search.spent[CHANGES]) + beside
         held = Walk(search, near.leader.actions, LONG, self.level)
         begin = [held]
         if self.rest:

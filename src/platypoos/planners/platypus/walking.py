@@ -42,10 +42,13 @@ class Walk:
     """
 
     __slots__ = (
+        "action",
         "actions",
+        "at",
         "beyond",
         "by_chance",
         "found",
+        "is_over",
         "is_rule",
         "level",
         "path",
@@ -69,8 +72,12 @@ class Walk:
         self.is_rule = not self.actions
         self.path: Path = []
         self.payer, self.by_chance = payer, by_chance
-        self.found = False
-        """Whether it has found anything new."""
+        self.at: State | None = None
+        """Where something is unknown; None as long as nobody has looked…"""
+        self.action: Any = None
+        """…and the action there."""
+        self.is_over = self.found = False
+        """Whether it has come to its end; and whether it has found anything new."""
         self.value = 0.0
         """What it is worth, when it has come to its end."""
         if search.rule is None:
@@ -103,16 +110,17 @@ def advance(
     the requests, asks for the same step.
     """
     graph, asked = search.graph, list(batch)
-    taken = {(one.state, one.request.actions[0]) for one in batch if one.request.actions}
-    waiting = start_walks(search)
+    start_walks(search)
     most = search.rules.stretch
     if batch:
         most = max(most, *(one.request.steps for one in batch))
-    elif waiting:
-        most = max(most, min(walk.left for walk, _, _ in waiting))
+    elif search.walks:
+        most = max(most, min(walk.left for walk in search.walks))
+    taken = {(one.state, one.request.actions[0]) for one in batch if one.request.actions}
     asking = []
-    for walk_, state, action in waiting:
-        if (state, action) in taken:
+    for walk_ in search.walks:
+        state, action = walk_.at, walk_.action
+        if state is None or (state, action) in taken:
             continue
         taken.add((state, action))
         t, steps = len(walk_.path), walk_.left
@@ -131,34 +139,32 @@ def advance(
             answers.append(paths)
         elif paths:
             take_steps(search, asking[place - len(batch)], paths[-1], new=graph.known > known)
-    next_steps(search)
+    search.walks = [walk_ for walk_ in search.walks if goes_on(search, walk_)]
     return answers
 
 
-def start_walks(search: Search) -> list[tuple[Walk, State, Any]]:
-    """Start new walks where there is room; returns all walks, where they are, and what is next."""
-    waiting = next_steps(search)
-    while sum(walk.payer != LONG for walk in search.walks) < search.width:
+def start_walks(search: Search) -> None:
+    """Start new walks where there is room."""
+    search.walks = [w for w in search.walks if w.at is not None or goes_on(search, w)]
+    room = search.width - sum(walk.payer != LONG for walk in search.walks)
+    while room > 0:
         started = new_walk(search)
         if started is None:
-            break
-        search.walks.append(started)
-        waiting = next_steps(search)
-    return waiting
+            return
+        if goes_on(search, started):
+            search.walks.append(started)
+            room -= 1
 
 
-def next_steps(search: Search) -> list[tuple[Walk, State, Any]]:
-    """Go along known steps with all walks; those that have come to their end are compared."""
-    under_way, search.walks = search.walks, []
-    waiting = []
-    for walk_ in under_way:
-        state, action = follow(search, walk_)
-        if state is None or walk_.left == 0:
-            finish(search, walk_)
-        else:
-            search.walks.append(walk_)
-            waiting.append((walk_, state, action))
-    return waiting
+def goes_on(search: Search, walk_: Walk) -> bool:
+    """Go along known steps; a walk that has come to its end is compared with others."""
+    if walk_.is_over:
+        return False
+    walk_.at, walk_.action = follow(search, walk_)
+    if walk_.at is not None and walk_.left > 0:
+        return True
+    finish(search, walk_)
+    return False
 
 
 def take_steps(search: Search, walk_: Walk, path: Path, *, new: bool) -> None:
@@ -167,7 +173,7 @@ def take_steps(search: Search, walk_: Walk, path: Path, *, new: bool) -> None:
     if not search.graph.open_loop:
         walk_.path += path
         return
-    search.walks.remove(walk_)  # it was walked as a whole
+    walk_.is_over = True  # it was walked as a whole
     taken = [edge.action for edge in path]
     if taken:
         planned = taken + walk_.actions[len(taken) :]
@@ -177,6 +183,7 @@ def take_steps(search: Search, walk_: Walk, path: Path, *, new: bool) -> None:
 
 def finish(search: Search, walk_: Walk) -> None:
     """Compare a walk that has come to its end."""
+    walk_.is_over = True
     planned = walk_.actions + walk_.beyond
     if search.rule is not None or search.graph.legal_actions is not None:
         planned = [edge.action for edge in walk_.path] + planned[len(walk_.path) :]
@@ -242,7 +249,7 @@ def new_walk(search: Search) -> Walk | None:
         fits = search.calls + due + walk_.left <= search.walks_until
         if fits and (walk_.payer != CHALLENGES or may_pay(search, CHALLENGES)):
             return walk_
-    while search.idle < search.rules.idle and may_pay(search, CHANGES):
+    while search.idle < search.rules.idle and search.spent[CHANGES] < search.limit[CHANGES]:
         made = variation(search)
         if made is None:
             return None
