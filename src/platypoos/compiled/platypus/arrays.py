@@ -183,6 +183,7 @@ SEARCH = np.dtype(
         ("stage", "i8"),
         ("stops", "i8"),  # whether to stop when it is sure
         ("paid_at", "i8"),
+        ("changes_paid", "f8"),  # what changes were paid before this stage
         ("usual_return", "f8"),
         ("greed", "f8"),
         # the level

@@ -144,11 +144,13 @@ def run_stage(search: Search, end: float, jury_from: float) -> bool:
         return False
     propose_policies(search)
     others = at.calls - start - (search.spent[CHANGES] - changes)
-    search.limit[CHANGES] = changes + max(stage / 2, np.float64(stage - others))
-    while start_walks(search) and search.spent[CHANGES] < search.limit[CHANGES]:
+    search.limit[CHANGES] = at.changes_paid + max(stage / 2, np.float64(stage - others))
+    start_walks(search)
+    while at.walks > 0 and search.spent[CHANGES] < search.limit[CHANGES]:
         at.requests = 0
         if not advance(search):
             return False
+        start_walks(search)
     if at.leader == NONE:
         return True
     if is_noisy(search):
@@ -200,7 +202,8 @@ def pay(search: Search, budget: float) -> None:
     limit[CHALLENGES] = spent[CHALLENGES] + owed + rules.challenge_share * max(made, stage)
     others = max(0.0, limit[TREE] - of_tree)
     others += max(0.0, limit[CHALLENGES] - spent[CHALLENGES])
-    limit[CHANGES] = spent[CHANGES] + max(stage / 2, stage - others)
+    at.changes_paid = min(limit[CHANGES], np.float64(spent[CHANGES]))
+    limit[CHANGES] = at.changes_paid + max(stage / 2, stage - others)
 
 
 @part

@@ -35,7 +35,7 @@ def make_walk(search: Search, payer: int, by_chance: bool) -> int:
     walking = search.walkers[walker]
     walking.payer, walking.by_chance = payer, by_chance
     walking.steps = walking.found = walking.awaited = 0
-    walking.level = at.level
+    walking.level, walking.state = at.level, NONE
     return walker
 
 
@@ -153,7 +153,7 @@ def advance(search: Search) -> bool:
         return True
     if not ask(search):
         return False
-    next_steps(search)
+    next_steps(search, True)
     return True
 
 
@@ -195,27 +195,27 @@ def left_of(search: Search, walker: int) -> int:
 
 
 @part
-def start_walks(search: Search) -> bool:
-    """Start new walks where there is room; whether any is under way."""
+def start_walks(search: Search) -> None:
+    """Start new walks where there is room."""
     at = search.at[0]
-    next_steps(search)
+    next_steps(search, False)
     while at.walks < at.width:
         started = new_walk(search)
         if started == NONE:
-            break
+            return
         if goes_on(search, started):
             put_under_way(search, started, False)
-    return at.walks > 0
 
 
 @part
-def next_steps(search: Search) -> None:
-    """Go along known steps with all walks; those that have come to their end are compared."""
+def next_steps(search: Search, again: bool) -> None:
+    """Go along known steps with all walks, or with new ones only."""
     at = search.at[0]
     count, at.walks = at.walks, 0
     for i in range(count):
         walker = search.under_way[i]
-        if goes_on(search, walker):
+        seen = not again and search.walkers[walker].state != NONE
+        if seen or goes_on(search, walker):
             search.under_way[at.walks] = walker
             at.walks += 1
 
@@ -295,7 +295,7 @@ def new_walk(search: Search) -> int:
         if fits and (search.walkers[walker].payer != CHALLENGES or may_pay(search, CHALLENGES)):
             return walker
         free_walk(search, walker)
-    while at.idle < search.rules[0].idle and may_pay(search, CHANGES):
+    while at.idle < search.rules[0].idle and search.spent[CHANGES] < search.limit[CHANGES]:
         walker = variation(search)
         if walker == NONE:
             return NONE
