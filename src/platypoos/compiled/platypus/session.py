@@ -151,9 +151,13 @@ class CompiledSession:
 
     def _make_room(self, calls: int, length: int, most: int) -> None:
         """Room for so many calls, and for sequences of so many steps."""
-        fits = self.room.make(int(self.graph["count"][0]) + calls + 1, calls, length, most)
+        fits = self.room.make(self._known() + calls + 1, calls, length, most)
         if fits or self.given is None:
             self._connect()
+
+    def _known(self) -> int:
+        """States or edges, whichever are more."""
+        return int(max(self.graph["count"][0], self.graph["edges"][0]))
 
     def _connect(self) -> None:
         """Let the model's functions know where the states are."""
@@ -416,7 +420,7 @@ class CompiledSession:
         if int(self.graph["count"][0]) <= most:
             return
         count = min(int(entries.list_reachable(self.room)), max(1, most))
-        smaller = self.room.empty(count + self.task.budget + 1)
+        smaller = self.room.empty(self._known() + self.task.budget + 1)
         entries.keep(self.room, smaller, count)
         self.room = smaller
         self.graph = smaller.fields["graph"]
