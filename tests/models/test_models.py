@@ -10,11 +10,11 @@ import sys
 import numba
 import numpy as np
 import pytest
-from platypoos.compiled.platypus.algorithm import plan_on
-from platypoos.compiled.platypus.knowledge import solve
 
 import platypoos as pp
+from platypoos.compiled.code.handles import store
 from platypoos.compiled.ledger.machine_requests import _evaluate, _play
+from platypoos.compiled.platypus import entries
 
 PROBLEMS = [
     pp.problems.SwitchChain(noise=1.0),
@@ -175,11 +175,13 @@ def test_kernels_that_look_alike_are_not_mixed_up():
 
 def test_a_new_kernel_needs_no_new_loops():
     def loops():
-        return [len(code.overloads) for code in (_evaluate.loop, _play.loop, plan_on.compiled)]
+        requests = [len(code.overloads) for code in (_evaluate.loop, _play.loop)]
+        return requests, entries.make_plan._point
 
     def plan(prize):
         model = pp.CompiledModel(make_kernel(prize), 2, np.zeros(1))
-        pp.plan(model, budget=50, discount=0.5, seed=0, access="reset")
+        for access in ("reset", "restore"):
+            pp.PlaTyPOOS(0.5).plan(model, budget=50, seed=0, access=access)
         pp.plan(model, budget=50, discount=0.5, seed=0)
 
     plan(4.0)
@@ -254,7 +256,7 @@ def test_importing_compiles_nothing():
 
 def test_a_cache_of_another_version_is_not_read(tmp_path, monkeypatch):
     # Its index may name types that are gone: only the first object of it may be unpickled.
-    cache_file = solve._cache._cache_file
+    cache_file = store._cache._cache_file
     index = tmp_path / "old.nbi"
     index.write_bytes(pickle.dumps(numba.__version__) + b"garbage")
     monkeypatch.setattr(cache_file, "_index_path", str(index))
