@@ -358,11 +358,12 @@ def test_an_episode_without_a_discount(form):
 
 
 @pytest.mark.parametrize("problem", [pp.problems.TravellingSalesman(20), MASKED[4]], ids=name)
-def test_the_three_forms_are_played_alike(problem):
+def test_the_compiled_form_is_played_as_the_python_one(problem):
+    # An array model draws other actions in place of those that are not legal: it has one stream.
     planner = pp.Platypus(0.99)
-    played = [pp.control(form(problem), planner, budget=150, steps=40, seed=0).actions
-              for form in FORMS.values()]  # fmt: skip
-    assert played[0] == played[1] == played[2]
+    played = [pp.control(FORMS[form](problem), planner, budget=150, steps=40, seed=0).actions
+              for form in ("python", "compiled")]  # fmt: skip
+    assert played[0] == played[1]
 
 
 def test_an_episode_with_penalties():
