@@ -12,15 +12,16 @@ import threading
 import time
 from collections.abc import Callable
 from functools import cache
-from typing import Any
+from typing import Any, NamedTuple
 from weakref import WeakKeyDictionary
 
 import numpy as np
+from numba import int64, typeof
 from numba.core.errors import NumbaError
 
 from platypoos.checks import check_state
-from platypoos.compiled.code import handle
-from platypoos.compiled.code.unsafe import address_of
+from platypoos.compiled.code.handles import store
+from platypoos.compiled.code.unsafe import HANDLE_BYTES, address_of, entry_point_for
 from platypoos.compiled.ledger.first_class import FUNCTIONS, Given, first_class
 from platypoos.compiled.ledger.simulator import CompiledSimulator
 from platypoos.compiled.platypus import entries
@@ -58,8 +59,20 @@ LEAST_GROWTH = 1.1
 QUICK = 0.05
 """Plans that take longer, or that have a clock, are made in a thread of their own, so that this
 one can look at the clock and listen to Ctrl-C."""
-_FUNCTIONS: WeakKeyDictionary[Any, tuple[dict[str, int], Any]] = WeakKeyDictionary()
-"""The addresses of the functions of models, and what keeps them there."""
+
+
+class Functions(NamedTuple):
+    """What machine code knows of a model."""
+
+    addresses: dict[str, int]
+    """Of its functions."""
+    write: Callable[..., Any]
+    """Writes what they are given to where they find it."""
+    kept: Any
+    """What keeps them in memory."""
+
+
+_FUNCTIONS: WeakKeyDictionary[Any, Functions] = WeakKeyDictionary()
 _PACES: WeakKeyDictionary[Any, float] = WeakKeyDictionary()
 """Seconds that a call took in the last plan with a model."""
 
@@ -136,7 +149,7 @@ class CompiledSession:
         self.room = Room(fields, model.initial_state, actions)
         self.given: Any = None
         self._begin_decision(task)
-        self._make_room(task.budget, 1, 1)
+        self._make_room(task.budget + 1, 1, 1)
         self.room.rows[0] = check_state(task.state, model.initial_state)
         self._guarded(entries.begin, number)
 
@@ -162,15 +175,17 @@ class CompiledSession:
     def _connect(self) -> None:
         """Let the model's functions know where the states are."""
         given = Given(self.room.rows, self.model.params, self._stream.rng)
-        self.given = handle(given)
-        at = self.at
-        for name, address in self._addresses(given).items():
+        functions = self._functions(given)
+        memory, at = np.empty(HANDLE_BYTES, np.uint8), self.at
+        functions.write(given, memory.ctypes.data)
+        self.given = given, memory
+        for name, address in functions.addresses.items():
             at[name] = address
-        at["given"] = self.given.address
+        at["given"] = memory.ctypes.data
         entries.enter_all(self.room)
 
-    def _addresses(self, given: Given) -> dict[str, int]:
-        """Where the machine code of the model's functions is."""
+    def _functions(self, given: Given) -> Functions:
+        """The model's functions, compiled once for the model."""
         model = self.model
         known = _FUNCTIONS.get(model)
         if known is None:
@@ -189,8 +204,9 @@ class CompiledSession:
                 name.removesuffix("_kernel"): address_of(function, FUNCTIONS[name][1].args)
                 for name, function in made.items()
             }
-            known = _FUNCTIONS[model] = addresses, made
-        return known[0]
+            write = entry_point_for(store, (typeof(given), int64))
+            known = _FUNCTIONS[model] = Functions(addresses, write, made)
+        return known
 
     def go_on(self, task: Task, root: int, *, followed: bool) -> None:
         """Make the next decision, from a state that is known."""
