@@ -331,7 +331,7 @@ def push_in_a_u(state, action, rng):
 
 
 def test_it_gets_out_of_a_trap_by_reaching_new_states():
-    # One seed; about half of them get out (13 of 24). Without the tree of reached states nobody does.
+    # One seed; about half get out (13 of 24). Without the tree of reached states none does.
     model = pp.FunctionModel(push_in_a_u, pp.Box([-1.0] * 2, [1.0] * 2), (0.3, 0.1, 0.0, 0.0))
     episode = pp.control(model, budget=3000, discount=0.97, steps=35, seed=0, keep="nothing")
     assert math.hypot(episode.states[-1][0] - 2.0, episode.states[-1][1]) < 0.5

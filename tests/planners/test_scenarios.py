@@ -153,8 +153,8 @@ def test_an_end_in_some_scenarios_only():
         return x, -50.0 if falls else x, falls
 
     model = pp.FunctionModel(step, BOX, 0.0, dynamics="random")
-    # Seeds 0 to 7. There are six scenarios: a step beyond looks safe in 0.75⁶ = 18 % of the cases, so
-    # some plans take one, mostly late (measured: 1 of 8 within five steps). Value: measured
+    # Seeds 0 to 7. There are six scenarios: a step beyond looks safe in 0.75⁶ = 18 % of the cases,
+    # so some plans take one, mostly late (measured: 1 of 8 within five steps). Value: measured
     # 5.9 ± 0.5 on average over seeds 0 to 11; the best is 10 or so.
     plans = [pp.plan(model, budget=10_000, discount=0.9, seed=seed) for seed in range(8)]
     beyond = 0
