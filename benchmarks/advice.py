@@ -19,13 +19,14 @@ from typing import Any
 import numpy as np
 
 import platypoos as pp
+from platypoos import lab
 
 BUDGET, SEEDS, DISCOUNT = 300, 6, 0.95
 REPEATS = (1, 2, 4, 8, 16)
 SAME = "the same"
 Make = Callable[..., Any]
 Row = tuple[str, int, Make]
-P = pp.problems
+P = lab.problems
 
 
 def gym(env: str, **options: Any) -> Make:

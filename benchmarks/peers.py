@@ -26,9 +26,8 @@ from peer_planners import CELLS, Mctx, OpenSpiel, ScikitDecide, check_mctx
 from peer_tasks import Counted, Task
 
 import platypoos as pp
-from platypoos.experiments.own import choice_of
-from platypoos.experiments.paper import SHIFT
-from platypoos.experiments.spec import make
+from platypoos.lab.experiments.own import choice_of
+from platypoos.lab.experiments.paper import SHIFT
 from platypoos.planners import available
 
 OUT = Path(__file__).parents[1] / "docs" / "results" / "peers.md"
@@ -160,7 +159,7 @@ def make_uct(horizon: int, task: Task) -> pp.Planner:
 
 
 def make_named(text: str, task: Task) -> pp.Planner:
-    planner: pp.Planner = make(available(), "planner", choice_of(text), discount=task.discount)
+    planner: pp.Planner = choice_of(text).make(available(), "planner", discount=task.discount)
     return planner
 
 

@@ -105,11 +105,12 @@ def reached(kind: str) -> dict[str, Any]:
     import numpy as np
 
     import platypoos as pp
+    from platypoos import lab
 
     def goal(seed: int) -> tuple[Any, float, int]:
         if kind == "chain":
             return pp.problems.SwitchChain(noise=50.0), 0.95, 20
-        return pp.problems.Pillars(seed=seed), 0.95, 60
+        return lab.problems.Pillars(seed=seed), 0.95, 60
 
     def worth(episode: pp.Episode) -> float:
         if kind == "chain":

@@ -8,7 +8,7 @@ import sys
 import pytest
 
 import platypoos as pp
-from platypoos import planners, problems
+from platypoos import lab, planners, problems
 
 MODEL = """
 def step(state, action, rng):
@@ -22,7 +22,7 @@ LARGE += ["jinja2", "PIL"]
 
 def run(code: str) -> str:
     """What a new process prints."""
-    command = [sys.executable, "-c", f"import sys\nimport platypoos as pp\n{code}"]
+    command = [sys.executable, "-c", f"import sys\nimport platypoos as pp\nfrom platypoos import lab\n{code}"]
     return subprocess.run(command, check=True, capture_output=True, text=True).stdout.strip()
 
 
@@ -51,8 +51,8 @@ PLAIN = {
     "checked": "pp.check_model(model)",
     "chain": "pp.plan(pp.problems.SwitchChain(), budget=100)",
     "table": "pp.plan(pp.problems.Garnet(10, 3, seed=0, noise=1.0), budget=100)",
-    "motion": "pp.plan(pp.problems.Pendulum(), budget=100)",
-    "puzzle": "pp.plan(pp.problems.SlidingTiles(), budget=100)",
+    "motion": "pp.plan(lab.problems.Pendulum(), budget=100)",
+    "puzzle": "pp.plan(lab.problems.SlidingTiles(), budget=100)",
     "jobs": "pp.plan(pp.problems.JobShop([[(0, 3), (1, 2)], [(1, 2), (0, 4)]]), budget=100)",
     "regret": "p = pp.problems.SwitchChain(); pp.simple_regret(p, pp.plan(p, budget=100))",
     "array": "pp.plan(pp.problems.SwitchChain().array(), budget=100)",
@@ -86,7 +86,7 @@ def test_who_needs_machine_code_imports_it(code):
     assert "numba" in imported(code)
 
 
-@pytest.mark.parametrize("module", [pp, planners, problems, pp.theory])
+@pytest.mark.parametrize("module", [pp, planners, problems, lab.theory])
 def test_all_public_names_are_there(module):
     for name in module.__all__:
         assert getattr(module, name) is not None
@@ -95,7 +95,7 @@ def test_all_public_names_are_there(module):
 
 @pytest.mark.parametrize("name", pp.__all__)
 def test_a_public_name_is_not_a_module_of_that_name(name):
-    modules = {"planners", "problems", "schedules", "theory"}
+    modules = {"lab", "planners", "problems", "schedules"}
     assert (type(getattr(pp, name)).__name__ == "module") == (name in modules)
 
 

@@ -100,6 +100,7 @@ __all__ = [
     "check_model",
     "check_simulator",
     "control",
+    "lab",
     "plan",
     "planners",
     "problems",
@@ -107,11 +108,10 @@ __all__ = [
     "schedules",
     "simple_regret",
     "sparse_actions",
-    "theory",
 ]
 
 if TYPE_CHECKING:
-    from platypoos import planners, problems, theory
+    from platypoos import lab, planners, problems
     from platypoos.advising.advise import advise
     from platypoos.advising.recommendation import Recommendation
     from platypoos.compiled.model import CompiledModel
@@ -182,6 +182,6 @@ else:  # with the first use of a name: much of it needs Numba, which takes its t
             "platypoos.planners",
             "platypoos.problems",
             "platypoos.search.schedules",
-            "platypoos.theory",
+            "platypoos.lab",
         ],
     )

@@ -17,7 +17,7 @@ FORBIDDEN = {
 }  # fmt: skip
 OWN_BYTES = {
     "simulator/workers.py", "simulator/watch.py", "models/gymnasium/model.py",
-    "experiments/cells.py",
+    "lab/experiments/cells.py",
 }  # fmt: skip
 """Files with ``pickle.loads`` of bytes that this process or its parent has made."""
 

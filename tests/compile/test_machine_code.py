@@ -125,7 +125,7 @@ def test_one_line_says_how_long_it_took(capsys, monkeypatch):
 
 BOUNDS = """
 import platypoos as pp
-for problem in (pp.problems.Pendulum(seed=1), pp.problems.Pillars(seed=1)):
+for problem in (lab.problems.Pendulum(seed=1), lab.problems.Pillars(seed=1)):
     planner = pp.planners.CompiledPlatypus(0.95)
     episode = pp.control(problem.compiled(), planner, budget=300, steps=3, seed=1)
     assert set(episode.step_calls) == {300}

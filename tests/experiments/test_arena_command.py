@@ -11,12 +11,13 @@ import numpy as np
 import pytest
 
 import platypoos as pp
+from platypoos import lab
 from platypoos.cli.main import main
-from platypoos.experiments.arena import gate
-from platypoos.experiments.arena.families import CHALLENGES
-from platypoos.experiments.lines import PAIRED, verdict
-from platypoos.experiments.own import choice_from, compare, is_own
-from platypoos.experiments.statistics import paired_difference
+from platypoos.lab.arena import gate
+from platypoos.lab.arena.families import CHALLENGES
+from platypoos.lab.experiments.lines import PAIRED, verdict
+from platypoos.lab.experiments.own import choice_from, compare, is_own
+from platypoos.lab.experiments.statistics import paired_difference
 
 # The command
 
@@ -166,7 +167,7 @@ def test_a_file_never_names_code(tmp_path):
     path = tmp_path / "grid.toml"
     path.write_text('[[blocks]]\nproblems = ["os:getcwd"]\nplanners = ["random"]\nbudgets = [10]\n')
     with pytest.raises(pp.InvalidArgument, match="unknown problem 'os:getcwd'"):
-        pp.experiments.load(path)
+        lab.experiments.load(path)
 
 
 def test_own_problems_in_python(tmp_path):

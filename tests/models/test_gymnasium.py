@@ -203,7 +203,7 @@ def test_wrapped_toy_text_stays_open_loop_if_it_is_random():
     ("other", "access"), [("random", "restore"), ("hindsight", "restore"), ("platypoos", "reset")]
 )
 def test_planners_are_compared_in_closed_loop_if_all_can_react(other, access):
-    from platypoos.experiments.own import own_block
+    from platypoos.lab.experiments.own import own_block
 
     def make():
         return pp.GymnasiumModel("FrozenLake-v1")

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import platypoos as pp
+from platypoos import lab
 from platypoos.errors import MaskError
 from platypoos.models.base import actions_of, check_dynamics
 from platypoos.models.numbered import Numbered, numbered, original
@@ -319,8 +320,8 @@ def test_random_dynamics():
 
 
 def test_who_is_random():
-    assert pp.problems.NoisyTable([[0, 0]], [[0.0, 1.0]], slip=0.5).dynamics == "random"
-    assert pp.problems.NoisyTable([[0, 0]], [[0.0, 1.0]], slip=0.5).compiled().dynamics == "random"
+    assert lab.problems.NoisyTable([[0, 0]], [[0.0, 1.0]], slip=0.5).dynamics == "random"
+    assert lab.problems.NoisyTable([[0, 0]], [[0.0, 1.0]], slip=0.5).compiled().dynamics == "random"
     assert pp.problems.SwitchChain().array().dynamics == "deterministic"
     lake = pp.GymnasiumModel("FrozenLake-v1")
     assert (lake.dynamics, lake.access) == ("random", pp.Access.RESTORE)

@@ -11,6 +11,7 @@ from random_trees import Counted
 from test_platypus import GAMMA, platypus, thought_for
 
 import platypoos as pp
+from platypoos import lab
 from platypoos.graph import BYTES_PER_STATE
 from platypoos.search.base import Asked
 
@@ -302,7 +303,7 @@ class Gusts:
     """A drone that is pushed about, which its model does not say."""
 
     def __init__(self, seed):
-        self.model = pp.problems.Pillars(seed=seed)
+        self.model = lab.problems.Pillars(seed=seed)
         self.rng = np.random.default_rng(seed)
 
     def step(self, state, action):

@@ -9,6 +9,7 @@ import pytest
 from random_trees import RandomTree
 
 import platypoos as pp
+from platypoos import lab
 from platypoos.ledger.tickets import ticket
 from platypoos.planners.cem import MOMENTUM, TRUST
 from platypoos.search.base import Task
@@ -241,7 +242,7 @@ def test_the_drone_is_flown_without_a_crash():
     """Nine thrusts among pillars, 1,000 calls a decision; the fields are those of seeds 0 to 2."""
     totals = []
     for seed in range(3):
-        model = pp.problems.Pillars(seed=seed)
+        model = lab.problems.Pillars(seed=seed)
         episode = pp.control(
             model.compiled(), pp.SequenceSearch(0.95), budget=1_000, steps=60, seed=seed
         )

@@ -23,8 +23,9 @@ from theory_rows import Row, report, rows
 from theory_studies import Study, decades, olop
 
 import platypoos as pp
-from platypoos.theory.expected import expected_exponent, expected_regret, opened_shares
-from platypoos.theory.measure import (
+from platypoos import lab
+from platypoos.lab.theory.expected import expected_exponent, expected_regret, opened_shares
+from platypoos.lab.theory.measure import (
     Notebook,
     mean_regret,
     slope,
@@ -32,9 +33,9 @@ from platypoos.theory.measure import (
     worst_regret_in_one_run,
 )
 
-CHAIN = pp.problems.MadeToOrder(kappa=1.0, rho=0.8, discount=0.8)
-WIDE = pp.problems.MadeToOrder(kappa=2.0, rho=0.5, discount=0.9, num_actions=3)
-FULL = pp.problems.MadeToOrder(kappa=2.0, rho=0.9, discount=0.9)
+CHAIN = lab.problems.MadeToOrder(kappa=1.0, rho=0.8, discount=0.8)
+WIDE = lab.problems.MadeToOrder(kappa=2.0, rho=0.5, discount=0.9, num_actions=3)
+FULL = lab.problems.MadeToOrder(kappa=2.0, rho=0.9, discount=0.9)
 
 
 @pytest.mark.parametrize("problem", [CHAIN, WIDE, FULL], ids=["κ=1", "1<κ<K", "κ=K"])
@@ -42,14 +43,14 @@ FULL = pp.problems.MadeToOrder(kappa=2.0, rho=0.9, discount=0.9)
 @pytest.mark.parametrize("access", [pp.Access.RESTORE, pp.Access.RESET])
 def test_without_noise_the_regret_never_exceeds_the_bound(problem, kind, access):
     """Every depth of the secret to 24, 4 budgets, 3 seeds; and the lemma: none is missed above."""
-    planner, hardness = kind(problem.discount), pp.theory.known_hardness(problem)
+    planner, hardness = kind(problem.discount), lab.theory.known_hardness(problem)
     missed = sure = 0
     for budget in (30, 200, 1_000, 5_000):
         h_max = planner.schedule(budget, problem.actions.n, access).h_max
         if h_max < 1:
             continue
-        own = pp.theory.bound(hardness, kind.name, budget, access=access, h_max=h_max)
-        paper = pp.theory.bound(hardness, kind.name, budget, access=access)
+        own = lab.theory.bound(hardness, kind.name, budget, access=access, h_max=h_max)
+        paper = lab.theory.bound(hardness, kind.name, budget, access=access)
         for depth in range(1, 25):
             regret = mean_regret(replace(problem, depth=depth), planner, budget, 3, access).regret
             assert regret <= own.bound
@@ -149,7 +150,7 @@ def test_many_good_sequences_give_the_promised_power():
     study = Study("some", WIDE, pp.SequOOL(0.9), decades(2, 5, 4))
     found = points_of(study)
     logs = [math.log(x.regret) for x, _ in found]
-    sizes = [pp.theory.bound(pp.theory.known_hardness(WIDE), "sequool", x.budget).h_max
+    sizes = [lab.theory.bound(lab.theory.known_hardness(WIDE), "sequool", x.budget).h_max
              for x, _ in found]  # fmt: skip
     assert -slope([math.log(size) for size in sizes], logs)[0] == pytest.approx(1.0, abs=0.2)
     assert slope([p.depth * math.log(0.5) for _, p in found], logs)[0] == pytest.approx(1, abs=0.2)
@@ -178,8 +179,8 @@ def test_less_noise_helps_platypoos_and_not_olop():
 def test_high_noise_is_at_least_as_steep_as_promised():
     """Both columns of Table 1, 10³ to 10^4.5 calls, 100 seeds, margin 15 %, logarithms included."""
     for problem in (
-        pp.problems.MadeToOrder(kappa=1.0, rho=0.7, discount=0.7, noise=1.0),
-        pp.problems.MadeToOrder(kappa=2.0, rho=0.75, discount=0.75, noise=0.5),
+        lab.problems.MadeToOrder(kappa=1.0, rho=0.7, discount=0.7, noise=1.0),
+        lab.problems.MadeToOrder(kappa=2.0, rho=0.75, discount=0.75, noise=0.5),
     ):
         planner = pp.PlaTyPOOS(problem.discount)
         found = points_of(Study("noise", problem, planner, decades(3, 4.5, 2), (60, 100)))
@@ -199,7 +200,7 @@ def test_high_noise_gives_the_promised_power_of_n_by_b_squared():
     evaluates each node once, has such exponents too, but more than twice the regret.
     """
     for kappa, rho, gamma in [(1.0, 0.7, 0.7), (1.0, 0.2, 0.7), (2.0, 0.2, 0.9), (1.5, 0.2, 0.9)]:
-        problem = pp.problems.MadeToOrder(
+        problem = lab.problems.MadeToOrder(
             kappa=kappa, rho=rho, discount=gamma, horizon=studies.HORIZON
         )
         noises = studies.high_noises(problem, 10**5)
@@ -223,7 +224,7 @@ def test_high_noise_gives_the_promised_power_of_n_by_b_squared():
 
 def test_a_horizon_changes_no_regret():
     """A tree that ends where rewards are 10^−9 of the first: 400 seeds, 4 standard errors."""
-    endless = pp.problems.MadeToOrder(kappa=1.5, rho=0.5, discount=0.9, noise=0.02, depth=6)
+    endless = lab.problems.MadeToOrder(kappa=1.5, rho=0.5, discount=0.9, noise=0.02, depth=6)
     planner = pp.PlaTyPOOS(0.9, budget_use="paper")
     first, second = (
         mean_regret(replace(endless, horizon=horizon), planner, 50_000, 400)
@@ -250,7 +251,7 @@ def test_the_page_says_the_truth():
     assert list(promise.depths) == ["h_tilde", "h_tilde_2", "h_bar_2", "h_hat_2"]
     assert f"{promise.bound:.2f} = ν" in second
     assert promise.bound == h.nu
-    sure = pp.theory.bound(h, planner="sequool", budget=10_000)
+    sure = lab.theory.bound(h, planner="sequool", budget=10_000)
     assert f"{sure.bound:.0e}: without noise, ν·ρ^{sure.guaranteed_depth + 1}" in second
     for picture in re.findall(r"\]\((results/theory/.*?)\)", page):
         assert (Path(__file__).parents[2] / "docs" / picture).exists()

@@ -11,7 +11,7 @@ from platypoos.advising.advise import CALLS, SECONDS, advise
 from platypoos.advising.recommendation import Recommendation
 from platypoos.cli.options import as_settings, make_environment, own_environment, whole
 from platypoos.cli.play import add_actions, add_environment
-from platypoos.experiments.own import is_own
+from platypoos.named import is_own
 
 EXAMPLES = """\
 examples:

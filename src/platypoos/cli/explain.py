@@ -19,10 +19,10 @@ from platypoos.cli.options import (
 )
 from platypoos.cli.play import add_environment_options
 from platypoos.errors import InvalidArgument
-from platypoos.experiments.own import is_own
-from platypoos.experiments.spec import PROBLEMS, Choice, make
 from platypoos.models.wrappers import NoisyReward
+from platypoos.named import is_own, make
 from platypoos.plan import Episode
+from platypoos.problems import available as problems
 
 EXAMPLES = """\
 examples:
@@ -30,7 +30,7 @@ examples:
   platypoos explain grid --budget 5000 --out grid.html
   platypoos explain FrozenLake-v1 --option is_slippery=false --budget 2000
   platypoos explain CartPole-v1 --repeat 4 --budget 3000 --discount 0.9 --steps 50 --out cart.html
-  platypoos explain pillars --steps 40 --discount 0.97 --out pillars.html --film pillars.gif
+  platypoos explain platypoos.lab.problems:Pillars --steps 40 --discount 0.97 --film pillars.gif
   platypoos explain my_module:make_model               your own: my_module.py is found here
   platypoos explain --out why.json                     the same as data
 """
@@ -74,13 +74,13 @@ def add_explain_command(commands: Any) -> None:
 
 def make_model(args: argparse.Namespace) -> Any:
     """The problem or the environment that was named."""
-    if args.what in PROBLEMS and args.what != "gymnasium":
+    if args.what in problems():
         settings = as_settings(args.option, "--option")
         if args.noise is not None:
             settings["noise"] = args.noise
-        return make(PROBLEMS, "problem", Choice.of(args.what, **settings))
+        return make(problems(), "problem", args.what, settings)
     if not is_own(args.what) and "-v" not in args.what and "/" not in args.what:
-        known = ", ".join(sorted(set(PROBLEMS) - {"gymnasium"}))
+        known = ", ".join(sorted(problems()))
         raise InvalidArgument(
             f"there is no problem {args.what!r}; problems are {known}; environments have ids such "
             "as CartPole-v1; your own model is written MODULE:FUNCTION"

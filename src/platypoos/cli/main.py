@@ -17,7 +17,6 @@ from numpy.typing import NDArray
 from platypoos.api import Agent, plan
 from platypoos.cli.advise import add_advise_command
 from platypoos.cli.bench import add_bench_command
-from platypoos.cli.experiments import add_commands
 from platypoos.cli.explain import add_explain_command
 from platypoos.cli.options import (
     DEFAULT_BUDGET,
@@ -27,12 +26,12 @@ from platypoos.cli.options import (
 )
 from platypoos.cli.planners import add_planners_command
 from platypoos.cli.play import add_simulator_commands
-from platypoos.cli.theory import add_theory_command
 from platypoos.errors import InvalidArgument, PlatypoosError
-from platypoos.experiments.spec import PROBLEMS, Choice, make
 from platypoos.explain.verdict import how_sure, lead_of
+from platypoos.named import make
 from platypoos.plan import Plan
 from platypoos.problems import Problem, SwitchChain
+from platypoos.problems import available as problems
 from platypoos.problems.base import optimal_values
 from platypoos.version import __version__
 
@@ -85,6 +84,8 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _parser() -> argparse.ArgumentParser:
+    from platypoos.lab.commands import add_commands
+
     raw = argparse.RawDescriptionHelpFormatter
     parser = argparse.ArgumentParser(
         prog="platypoos",
@@ -105,7 +106,7 @@ def _parser() -> argparse.ArgumentParser:
     one.add_argument(
         "--problem",
         type=not_own,
-        choices=sorted(set(PROBLEMS) - {"gymnasium"}),
+        choices=sorted(problems()),
         default="switch-chain",
         metavar="PROBLEM",
         help="one of %(choices)s (%(default)s); for your own model, see 'platypoos explain'",
@@ -136,9 +137,8 @@ def _parser() -> argparse.ArgumentParser:
     add_explain_command(commands)
     add_simulator_commands(commands)
     add_advise_command(commands)
-    add_commands(commands)
     add_bench_command(commands)
-    add_theory_command(commands)
+    add_commands(commands)
     demo = commands.add_parser(
         "demo",
         help="plan on the paper's problem, CartPole and Pendulum; save films",
@@ -159,7 +159,7 @@ def _warm_up(_args: argparse.Namespace) -> None:
 def _plan(args: argparse.Namespace) -> None:
     names = ACTIONS.get(args.problem, ())
     settings = {} if args.noise is None else {"noise": args.noise}
-    problem = make(PROBLEMS, "problem", Choice.of(args.problem, **settings))
+    problem = make(problems(), "problem", args.problem, settings)
     planner = make_planner(args.planner, args.discount, args.set)
     budget = args.budget
     if args.deadline is None and budget is None:

@@ -11,9 +11,9 @@ from typing import Any
 
 from platypoos.checks import parsed, required_fields
 from platypoos.errors import InvalidArgument
-from platypoos.experiments.own import is_own, load_own, made_by
 from platypoos.models.gymnasium.making import gymnasium_package
 from platypoos.models.gymnasium.model import GymnasiumModel
+from platypoos.named import is_own, load_own, made_by
 from platypoos.planners import Planner, available
 
 DEFAULT_BUDGET = 1000

@@ -25,13 +25,13 @@ from platypoos.cli.options import (
     whole,
 )
 from platypoos.errors import InvalidArgument
-from platypoos.experiments.own import is_own
 from platypoos.models.base import Access, access_of
 from platypoos.models.check import check_model
 from platypoos.models.gymnasium.actions import SPARSE
 from platypoos.models.gymnasium.doctor import check_simulator
 from platypoos.models.gymnasium.model import GymnasiumModel
 from platypoos.models.wrappers import NoisyReward
+from platypoos.named import is_own
 from platypoos.plan import Episode, Plan
 from platypoos.progress import StatusLine
 from platypoos.spaces import Tried
