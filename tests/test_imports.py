@@ -20,9 +20,12 @@ LARGE += ["jinja2", "PIL"]
 """Packages that take long to import."""
 
 
+START = "import sys\nimport platypoos as pp\nfrom platypoos import lab"
+
+
 def run(code: str) -> str:
     """What a new process prints."""
-    command = [sys.executable, "-c", f"import sys\nimport platypoos as pp\nfrom platypoos import lab\n{code}"]
+    command = [sys.executable, "-c", f"{START}\n{code}"]
     return subprocess.run(command, check=True, capture_output=True, text=True).stdout.strip()
 
 

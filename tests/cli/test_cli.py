@@ -11,7 +11,7 @@ from dataclasses import MISSING
 import pytest
 
 import platypoos as pp
-from platypoos.cli.main import PROBLEMS, main
+from platypoos.cli.main import main
 from platypoos.cli.options import parameters
 
 
@@ -40,10 +40,11 @@ def test_plan_as_json(capsys):
 REQUIRED = {"reward_max": 10, "scale": 10, "horizon": 8, "depth": 4, "noise": 1, "epsilon": 2}
 
 
-FIRST = ("battery", "garnet", "grid", "made-to-order", "switch-chain")
+PROBLEMS = pp.problems.available()
+FIRST = ("battery", "garnet", "grid", "switch-chain")
 
 
-@pytest.mark.parametrize("problem", sorted(set(PROBLEMS) - {"gymnasium", *FIRST}))
+@pytest.mark.parametrize("problem", PROBLEMS)
 def test_every_problem(problem, capsys):
     arguments = ["plan", "--problem", problem, "--planner", "sequence-search", "--budget", "200"]
     kind = PROBLEMS[problem]

@@ -28,8 +28,8 @@ class Inventory(NoisyTable):
         fixed_cost: what an order costs beside its units.
         seed: the same seed, the same demand: 2 to 16 units a day.
         noise: size of the noise of every reward, say of the prices.
-        **options: passed on to :class:`~platypoos.lab.problems.NoisyTable`: law, slip, access, scale,
-            offset.
+        **options: passed on to :class:`~platypoos.lab.problems.NoisyTable`: law, slip, access,
+            scale, offset.
 
     States are (day of the week, stock, units on their way) as one number.
 

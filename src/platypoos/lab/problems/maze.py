@@ -26,8 +26,8 @@ class Maze(NoisyTable):
         seed: the same seed, the same maze.
         doors: the probability of a door between neighbours, beside those that are needed.
         noise: size of the noise of every reward.
-        **options: passed on to :class:`~platypoos.lab.problems.NoisyTable`: law, slip, access, scale,
-            offset.
+        **options: passed on to :class:`~platypoos.lab.problems.NoisyTable`: law, slip, access,
+            scale, offset.
 
     >>> maze = Maze(size=2, doors=1.0)
     >>> maze.action_values(0, 0.5).tolist()

@@ -30,8 +30,8 @@ class RandomTable(NoisyTable):
         num_terminal: how many states end the episode (never the initial one).
         end_low: smallest mean reward of a step that ends the episode; ``low`` if left out.
         end_high: largest such reward; ``high`` if left out.
-        **options: passed on to :class:`~platypoos.lab.problems.NoisyTable`: law, slip, access, scale,
-            offset.
+        **options: passed on to :class:`~platypoos.lab.problems.NoisyTable`: law, slip, access,
+            scale, offset.
 
     >>> RandomTable(num_states=5, num_actions=2, seed=0, noise=1.0, law="normal").num_states
     5
@@ -90,8 +90,8 @@ class RandomTree(NoisyTable):
         similar: how much the u of a step is like that of the step before: 0 for not at all, near 1
             for a smooth tree, in which good steps are followed by good steps.
         noise: size of the noise of every reward.
-        **options: passed on to :class:`~platypoos.lab.problems.NoisyTable`: law, slip, access, scale,
-            offset.
+        **options: passed on to :class:`~platypoos.lab.problems.NoisyTable`: law, slip, access,
+            scale, offset.
 
     >>> RandomTree(depth=3, num_actions=2).num_states
     15

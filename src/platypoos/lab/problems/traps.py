@@ -36,8 +36,8 @@ class OneOff(NoisyTable):
             actions lead to the same next state.
         seed: which action is better.
         noise: size of the noise of every reward.
-        **options: passed on to :class:`~platypoos.lab.problems.NoisyTable`: law, slip, access, scale,
-            offset.
+        **options: passed on to :class:`~platypoos.lab.problems.NoisyTable`: law, slip, access,
+            scale, offset.
 
     >>> sorted(OneOff(depth=4).action_values(0, 0.5).round(9).tolist())
     [1.0, 1.05]
@@ -85,8 +85,8 @@ class DeceptiveChain(NoisyTable):
         prize: mean reward of every step in the last state.
         seed: which actions go on.
         noise: size of the noise of every reward.
-        **options: passed on to :class:`~platypoos.lab.problems.NoisyTable`: law, slip, access, scale,
-            offset.
+        **options: passed on to :class:`~platypoos.lab.problems.NoisyTable`: law, slip, access,
+            scale, offset.
 
     >>> chain = DeceptiveChain(length=2, bait=0.1, prize=1.0)
     >>> sorted(chain.action_values(0, 0.5).round(9).tolist())
@@ -123,8 +123,8 @@ class CombinationLock(NoisyTable):
             else the states are the sequences of actions, and none but the right one pays.
         seed: which sequence it is.
         noise: size of the noise of every reward.
-        **options: passed on to :class:`~platypoos.lab.problems.NoisyTable`: law, slip, access, scale,
-            offset.
+        **options: passed on to :class:`~platypoos.lab.problems.NoisyTable`: law, slip, access,
+            scale, offset.
 
     >>> sorted(CombinationLock(length=3, num_actions=2).action_values(0, 0.5).tolist())
     [0.125, 0.25]
@@ -170,8 +170,8 @@ class Cliff(NoisyTable):
         fall: what a fall costs.
         seed: where in the lowest row the walk starts.
         noise: size of the noise of every reward.
-        **options: passed on to :class:`~platypoos.lab.problems.NoisyTable`: law, slip, access, scale,
-            offset.
+        **options: passed on to :class:`~platypoos.lab.problems.NoisyTable`: law, slip, access,
+            scale, offset.
 
     >>> Cliff(width=4, height=2).num_states
     9
@@ -217,8 +217,8 @@ class Loops(NoisyTable):
         seed: the same seed, the same means, which are uniform in [low, high].
         noise: size of the noise of the rewards in the loops.
         uneven: whether the size is different for every loop: uniform in [0, 2·noise].
-        **options: passed on to :class:`~platypoos.lab.problems.NoisyTable`: law, slip, access, scale,
-            offset.
+        **options: passed on to :class:`~platypoos.lab.problems.NoisyTable`: law, slip, access,
+            scale, offset.
 
     >>> loops = Loops(num_actions=2, delay=1, seed=3)
     >>> means = loops.reward[[2, 4], 0]
