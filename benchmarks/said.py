@@ -21,9 +21,9 @@ from typing import Any
 import numpy as np
 
 import platypoos as pp
+from platypoos.checking.watch import Watch
 from platypoos.progress import progress_bar
 from platypoos.simulator import run as simulator
-from platypoos.simulator.watch import Watch
 
 SEEDS = 10
 TAXI_BUDGETS = (6, 8, 10, 12, 14, 16, 20, 24, 28, 32, 40)

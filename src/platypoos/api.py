@@ -9,6 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from platypoos.checking.hidden import check_goes_on, may_hide_its_state
 from platypoos.checks import check_count, check_horizon, check_number, is_environment
 from platypoos.choosing import choose_planner, with_memory
 from platypoos.episode import Record, check_keep
@@ -17,7 +18,6 @@ from platypoos.ledger.streams import Seed, make_generator
 from platypoos.models.base import Access, access_of, actions_of, is_compiled
 from platypoos.models.failures import act
 from platypoos.models.gymnasium.model import GymnasiumModel
-from platypoos.models.hidden import check_goes_on, may_hide_its_state
 from platypoos.models.points import as_point, is_pointed
 from platypoos.plan import Episode, Origin, Plan
 from platypoos.planners.platypus.planner import Platypus

@@ -14,6 +14,8 @@ from pathlib import Path
 from typing import Any
 
 from platypoos.api import control
+from platypoos.checking.model import check_model
+from platypoos.checking.simulator import check_simulator
 from platypoos.checks import check_count
 from platypoos.cli.options import (
     DEFAULT_BUDGET,
@@ -26,9 +28,7 @@ from platypoos.cli.options import (
 )
 from platypoos.errors import InvalidArgument
 from platypoos.models.base import Access, access_of
-from platypoos.models.check import check_model
 from platypoos.models.gymnasium.actions import SPARSE
-from platypoos.models.gymnasium.doctor import check_simulator
 from platypoos.models.gymnasium.model import GymnasiumModel
 from platypoos.models.wrappers import NoisyReward
 from platypoos.named import is_own

@@ -7,13 +7,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from platypoos.checking.watch import Watch
 from platypoos.compiled.code import jit
 from platypoos.ledger.protocol import Ledger
 from platypoos.ledger.tree import ROOT, Tree, copy_nodes, set_root
 from platypoos.models.base import Access
 from platypoos.search.base import Task
 from platypoos.search.growth import NOBODY, Growth
-from platypoos.simulator.watch import Watch
 
 Nodes = np.ndarray[Any, np.dtype[np.int64]]
 NOTHING = np.empty(0, np.int64)

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from platypoos.checking.watch import COMPARED
 from platypoos.checks import LARGEST_REWARD, check_state
 from platypoos.errors import BudgetExceeded, ModelError
 from platypoos.ledger.meeting import Homes, find_home, make_homes, settle_by_key
@@ -36,7 +37,6 @@ from platypoos.simulator.arrays import ask, legal_masks
 from platypoos.simulator.pace import never
 from platypoos.simulator.requests import IfLegal, Replies, Request, Step, Walk
 from platypoos.simulator.run import Simulator
-from platypoos.simulator.watch import COMPARED
 
 if TYPE_CHECKING:
     from platypoos.compiled.ledger.drivers import Driver

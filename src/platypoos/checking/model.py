@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from platypoos.checking.hidden import LONGEST, check_goes_on, may_hide_its_state
 from platypoos.checks import missing_from, same
 from platypoos.errors import DynamicsError, InvalidArgument, ModelError, PlatypoosError
 from platypoos.markup import check_version, html_report, plain, stored_fields
@@ -27,7 +28,6 @@ from platypoos.models.base import (
 )
 from platypoos.models.failures import act, brief, say_action
 from platypoos.models.features import ask_features, entries, not_hashable
-from platypoos.models.hidden import LONGEST, check_goes_on, may_hide_its_state
 from platypoos.models.keys import key_of
 
 

@@ -8,15 +8,15 @@ from typing import Any
 
 import numpy as np
 
+from platypoos.checking.parts import compare_pictures, examine_masks, measure_cells
+from platypoos.checking.report import SimulatorReport
 from platypoos.checks import check_count, check_seed
 from platypoos.errors import InvalidArgument
 from platypoos.models.base import RANDOM, Access
 from platypoos.models.gymnasium.actions import SOME
-from platypoos.models.gymnasium.examine import compare_pictures, examine_masks, measure_cells
 from platypoos.models.gymnasium.families import ToyText
 from platypoos.models.gymnasium.generators import generators_of, global_state, position
 from platypoos.models.gymnasium.model import GymnasiumModel
-from platypoos.models.gymnasium.report import SimulatorReport
 from platypoos.models.gymnasium.snapshots import Outcome
 from platypoos.models.gymnasium.trial import AHEAD, Coin, Drive, first_difference, random_drive
 from platypoos.progress import StatusLine
