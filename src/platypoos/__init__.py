@@ -114,8 +114,8 @@ if TYPE_CHECKING:
     from platypoos import lab, planners, problems
     from platypoos.advising.advise import advise
     from platypoos.advising.recommendation import Recommendation
-    from platypoos.checking.model import ModelReport, check_model
-    from platypoos.checking.report import SimulatorReport
+    from platypoos.checking.model import check_model
+    from platypoos.checking.report import ModelReport, SimulatorReport
     from platypoos.checking.simulator import check_simulator
     from platypoos.compiled.model import CompiledModel
     from platypoos.models.gymnasium.actions import sparse_actions
@@ -164,12 +164,12 @@ else:  # with the first use of a name: much of it needs Numba, which takes its t
         {
             "platypoos.advising.advise": "advise",
             "platypoos.advising.recommendation": "Recommendation",
-            "platypoos.checking.model": "ModelReport check_model",
+            "platypoos.checking.model": "check_model",
             "platypoos.compiled.model": "CompiledModel",
             "platypoos.models.gymnasium.actions": "sparse_actions",
             "platypoos.checking.simulator": "check_simulator",
             "platypoos.models.gymnasium.registry": "register_family",
-            "platypoos.checking.report": "SimulatorReport",
+            "platypoos.checking.report": "ModelReport SimulatorReport",
             "platypoos.planners": (
                 "BAIMCTS BRUE CEM HOO IW KLOLOP MPPI OLOP OPD OPMDP SOO UCT GumbelMCTS Hindsight "
                 "OneStep Planner PlaTyPOOS Platypus PolynomialUCT PredictiveSampling Random "

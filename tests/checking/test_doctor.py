@@ -84,7 +84,7 @@ def test_masks_that_would_mislead(env, finding):
     report = pp.check_simulator(env, steps=40)
     assert report.verdict == "not safe"
     assert finding in str(report)
-    assert "do: mend the mask" in str(report)
+    assert "do       fix the mask" in str(report)
 
 
 def test_masks_that_forget():
@@ -110,7 +110,7 @@ def test_how_far_from_deterministic_cells_are():
     assert 35 < halves[0] < 65
     coarse, text = said("MountainCar-v0", resolution=(1 / 20, 1 / 200))
     assert coarse[2] > 50
-    assert "do: make resolution smaller or repeat larger" in text
+    assert "do       make resolution smaller or repeat larger" in text
     long, text = said("MountainCar-v0", resolution=(1 / 20, 1 / 200), repeat=8)
     assert long[2] < 50
     assert "make resolution smaller" not in text
@@ -295,7 +295,7 @@ class Infinite(Walk):
 @pytest.mark.parametrize(
     ("make", "finding"),
     [
-        (Broken, "mend its step"),
+        (Broken, "fix its step"),
         (Infinite, "a reward is NaN or infinite"),
         (
             lambda: wrappers.NormalizeReward(gymnasium.make("CartPole-v1")),

@@ -82,7 +82,7 @@ def test_a_model_of_ones_own(shop, capsys):
     assert main(["explain", shop, "--lives", "end"]) == 2
     assert "--lives is for Gymnasium environments" in capsys.readouterr().err
     assert main(["check", shop]) == 0
-    assert "ready to plan with" in capsys.readouterr().out
+    assert "safe to plan with" in capsys.readouterr().out
     assert main(["advise", "shop_of_mine"]) == 2
     assert "such as shop_of_mine:make_model" in capsys.readouterr().err
     with pytest.raises(SystemExit):

@@ -236,7 +236,7 @@ def test_the_doctor_tells_what_a_call_is(capsys):
     command = ["check", "CartPole-v1", "--trajectories", "1", "--steps", "3", "--no-pictures"]
     assert main([*command, "--repeat", "4"]) == 0
     printed = capsys.readouterr().out
-    assert "  a call of the model: up to 4 steps of the simulator\n" in printed
+    assert "  cost     a call is up to 4 steps of the simulator\n" in printed
     assert "pictures" not in printed
     assert main([*command, "--repeat", "4", "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["repeat"] == 4
@@ -265,8 +265,8 @@ def test_an_interruption_keeps_what_was_played(tmp_path):
 def test_check(capsys):
     assert main(["check", "CartPole-v1", "--trajectories", "2", "--steps", "5"]) == 0
     printed = capsys.readouterr().out
-    assert printed.startswith("CartPole-v1: safe\n")
-    assert "family: classic control; restored by: native; access: RESTORE" in printed
+    assert printed.startswith("CartPole-v1: safe to plan with\n")
+    assert "family   classic control; restored by native; access RESTORE" in printed
     assert main(["check", "FrozenLake-v1", "--option", "is_slippery=false", "--json"]) == 0
     report = json.loads(capsys.readouterr().out)
     assert (report["verdict"], report["access"], report["ok"]) == ("safe", "restore", True)

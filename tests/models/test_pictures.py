@@ -308,7 +308,7 @@ def test_the_doctor_compares_pictures(monkeypatch):
     report = pp.check_simulator(Sign)
     assert report.verdict == "safe"  # planners do not look at pictures
     assert report.pictures.startswith("wrong: up to ")
-    assert "do: do not trust films of it" in str(report)
+    assert "do       do not trust films of it" in str(report)
 
 
 def test_the_doctor_sees_limbs_apart(monkeypatch):

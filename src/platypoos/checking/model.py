@@ -1,19 +1,18 @@
-"""Does a model keep the contract? A check that users can run on their own."""
+"""Does a model keep the contract? A check for any model."""
 
 from __future__ import annotations
 
 import copy
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from platypoos.checking.hidden import LONGEST, check_goes_on, may_hide_its_state
+from platypoos.checking.report import ModelReport
 from platypoos.checks import missing_from, same
 from platypoos.errors import DynamicsError, InvalidArgument, ModelError, PlatypoosError
-from platypoos.markup import check_version, html_report, plain, stored_fields
 from platypoos.models.advice import Advisor
 from platypoos.models.array import ArrayModel
 from platypoos.models.base import (
@@ -29,46 +28,6 @@ from platypoos.models.base import (
 from platypoos.models.failures import act, brief, say_action
 from platypoos.models.features import ask_features, entries, not_hashable
 from platypoos.models.keys import key_of
-
-
-@dataclass(frozen=True)
-class ModelReport:
-    """What was checked, and what was found."""
-
-    model: str
-    steps: int
-    passed: tuple[str, ...]
-    problems: tuple[str, ...]
-    notes: tuple[str, ...] = ()
-    """What planners can do without, but should be known."""
-
-    @property
-    def ok(self) -> bool:
-        """No problem was found."""
-        return not self.problems
-
-    def as_dict(self) -> dict[str, Any]:
-        """The report as plain data; see ``from_dict``."""
-        return {"version": 1, **plain(vars(self)), "ok": self.ok}
-
-    @classmethod
-    def from_dict(cls, data: dict[str, Any]) -> ModelReport:
-        """A report from what ``as_dict`` returned."""
-        check_version(data, 1)
-        return cls(**stored_fields(cls, data))
-
-    def _repr_html_(self) -> str:
-        verdict = "ready to plan with" if self.ok else "not ready"
-        said = (("ok", self.passed), ("note", self.notes), ("problem", self.problems))
-        rows = [(kind, line) for kind, lines in said for line in lines]
-        return html_report(f"{self.model}: {verdict}", rows)
-
-    def __str__(self) -> str:
-        lines = [f"{self.model}: " + ("ready to plan with" if self.ok else "not ready")]
-        lines += [f"  ok       {line}" for line in self.passed]
-        lines += [f"  note     {line}" for line in self.notes]
-        lines += [f"  problem  {line}" for line in self.problems]
-        return "\n".join(lines)
 
 
 def check_model(model: Any, *, steps: int = 200, seed: int = 0) -> ModelReport:
@@ -92,7 +51,7 @@ def check_model(model: Any, *, steps: int = 200, seed: int = 0) -> ModelReport:
 
     >>> import platypoos as pp
     >>> print(pp.check_model(pp.problems.SwitchChain(noise=1.0)))
-    SwitchChain: ready to plan with
+    SwitchChain: safe to plan with
       ok       2 actions, access restore
       ok       200 steps: states, finite rewards, flags
       ok       states are left as they were

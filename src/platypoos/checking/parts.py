@@ -1,4 +1,4 @@
-"""What the doctor asks of masks, cells and pictures."""
+"""Checks of parts of an environment: masks, cells, pictures."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The doctor: is this simulator safe to plan with? A report before you trust it."""
+"""Is this simulator safe to plan with? A check for Gymnasium environments, the doctor."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from platypoos.checking.parts import compare_pictures, examine_masks, measure_cells
-from platypoos.checking.report import SimulatorReport
+from platypoos.checking.report import RESET_ONLY, SAFE, UNSAFE, SimulatorReport
 from platypoos.checks import check_count, check_seed
 from platypoos.errors import InvalidArgument
 from platypoos.models.base import RANDOM, Access
@@ -21,7 +21,6 @@ from platypoos.models.gymnasium.snapshots import Outcome
 from platypoos.models.gymnasium.trial import AHEAD, Coin, Drive, first_difference, random_drive
 from platypoos.progress import StatusLine
 
-SAFE, RESET_ONLY, UNSAFE = "safe", "safe with RESET access", "not safe"
 _PATIENCE = 40.0  # seconds for each of two examinations of slow simulators
 
 
@@ -102,7 +101,7 @@ class _Doctor:
         self.start = self.keeper.save()
         self.passed: list[str] = []
         self.problems: list[str] = []
-        self.advice: list[str] = []
+        self.remedies: list[str] = []
         self.random_dynamics = False
         self.unruly = False  # it differs of itself
 
@@ -116,11 +115,11 @@ class _Doctor:
                 if pictures:
                     self._say("comparing pictures")
                     self.pictures, remedy = compare_pictures(self.model, self.rng)
-                    self.advice += [remedy] if remedy else []
+                    self.remedies += [remedy] if remedy else []
         except Exception as error:  # noqa: BLE001  whatever it raises is the finding
             self.problems.append(f"it failed with {_words(error)}")
-            self.advice.append(
-                "mend its step: it returns (observation, reward, terminated, truncated, info)"
+            self.remedies.append(
+                "fix its step: it returns (observation, reward, terminated, truncated, info)"
             )
         finally:
             self._put_back()
@@ -158,8 +157,8 @@ class _Doctor:
             self.passed.append(well)
             return True
         self.problems.append(wrong)
-        self.advice.append(
-            "mend the mask: it must depend on the state alone, and allow an action unless it ended"
+        self.remedies.append(
+            "fix the mask: it must depend on the state alone, and allow an action unless it ended"
         )
         return False
 
@@ -169,7 +168,7 @@ class _Doctor:
             self._say("measuring cells")
             found, remedy = measure_cells(self.model, self.rng)
             self.passed.append(found)
-            self.advice += [remedy] if remedy else []
+            self.remedies += [remedy] if remedy else []
 
     def _faithful(self) -> bool:
         """Whether restored states go on as the uninterrupted trajectory did."""
@@ -245,7 +244,7 @@ class _Doctor:
                 "randomness or memory that neither the reset nor the planner's generator governs"
             )
             lasting = [w for w in map(_kind, self.keeper.wrappers) if w.startswith("Normalize")]
-            self.advice.append(
+            self.remedies.append(
                 f"leave out the wrapper {lasting[0]}: its statistics outlast a reset"
                 if lasting
                 else "draw all randomness from the environment's np_random, and let reset clear "
@@ -258,15 +257,15 @@ class _Doctor:
     def _other_method(self) -> None:
         method = self.model.method
         if method == "deepcopy":
-            self.advice.append(
+            self.remedies.append(
                 "leave out method='deepcopy': the family's own way, or a replay, is chosen then"
                 if self.model.forced
                 else "use method='replay'"
             )
         elif method == "native":
-            self.advice.append("use method='deepcopy' or method='replay', and check again")
+            self.remedies.append("use method='deepcopy' or method='replay', and check again")
         else:
-            self.advice.append("let reset(seed=…) start the same episode each time")
+            self.remedies.append("let reset(seed=…) start the same episode each time")
 
     def _randomness(self) -> None:
         """What the planner's generator changes, and which generators are restored with states."""
@@ -307,20 +306,20 @@ class _Doctor:
                 f"steps draw from {', '.join(sorted(leaks))}, which is restored with the state: "
                 "the same noise comes again, and a planner would foresee it"
             )
-            self.advice.append("draw from the environment's np_random instead")
+            self.remedies.append("draw from the environment's np_random instead")
         if foreign:
             self.problems.append(
                 "steps draw from the global generator of numpy.random or random, which no seed "
                 "of a plan governs"
             )
-            self.advice.append("draw from the environment's np_random instead")
+            self.remedies.append("draw from the environment's np_random instead")
         if leaks or foreign or self.unruly:
             return
         self.passed.append("no generator is restored with the state")
         if self.random_dynamics:
             self.passed.append("the dynamics are random, with the planner's generator")
             if self.model.access is Access.RESET:
-                self.advice.append(
+                self.remedies.append(
                     "plan with access=Access.RESET: open loop, over sequences of actions"
                 )
             elif self.model.dynamics != RANDOM:
@@ -329,7 +328,7 @@ class _Doctor:
                     'deterministic; pass dynamics="random" to GymnasiumModel'
                 )
             else:
-                self.advice.append(
+                self.remedies.append(
                     "plan with the default planner, in closed loop; 'platypoos planners' tells "
                     'which others react to chance; the rest need access="reset": open loop, over '
                     "sequences of actions"
@@ -373,12 +372,12 @@ class _Doctor:
         verdict = UNSAFE if self.problems else RESET_ONLY if open_loop else SAFE
         if not self.problems:
             if model.method == "replay":
-                self.advice.append(
+                self.remedies.append(
                     "states are restored by taking all steps since the reset again; "
                     "register_family tells of a faster way, if there is one"
                 )
-            elif not self.advice:
-                self.advice.append("nothing: plan with it as it is")
+            elif not self.remedies:
+                self.remedies.append("nothing: plan with it as it is")
         return SimulatorReport(
             name=model.name,
             family=model.family,
@@ -387,7 +386,7 @@ class _Doctor:
             verdict=verdict,
             passed=tuple(self.passed),
             problems=tuple(self.problems),
-            advice=tuple(dict.fromkeys(self.advice)),
+            remedies=tuple(dict.fromkeys(self.remedies)),
             repeat=model.steps_per_call,
             pictures=self.pictures,
             **costs,
