@@ -75,7 +75,7 @@ def play(make: Make, steps: int, seed: int, repeat: int = 1, access: Any = None)
     model = make(seed)
     discounted = repeat > 1 and not isinstance(model, pp.GymnasiumModel)
     if discounted:
-        model = pp.RepeatedAction(model, repeat, DISCOUNT ** (1 / repeat))
+        model = pp.models.RepeatedAction(model, repeat, DISCOUNT ** (1 / repeat))
     elif repeat > 1:
         model = make(seed, repeat=repeat)
     episode = pp.control(

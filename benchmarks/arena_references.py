@@ -168,7 +168,7 @@ def searched(challenge: Challenge, planner: Choice, times: int, seed: int) -> fl
     chosen = planner.make(available(), "planner", discount=challenge.discount)
     episode = pp.control(
         compiled(problem),
-        chosen,
+        planner=chosen,
         budget=times * challenge.budgets[-1] // challenge.frames,
         steps=challenge.steps,
         horizon=challenge.horizon,

@@ -64,7 +64,7 @@ class DeathPenalty(WrappedModel):
 
     def step(self, state: Any, action: int, rng: np.random.Generator) -> Any:
         after, reward, ended = self.model.step(state, action, rng)
-        return pp.Transition(after, reward - PENALTY if ended else reward, ended)
+        return pp.models.Transition(after, reward - PENALTY if ended else reward, ended)
 
     @property
     def acting(self) -> Any:
@@ -103,7 +103,7 @@ def play(game: str, planner: str, budget: int, seed: int) -> dict[str, Any]:
     name = planner.removesuffix(WITHOUT)
     episode = pp.control(
         DeathPenalty(model) if name == planner else model,
-        choice_of(name).make(available(), "planner", discount=DISCOUNT),
+        planner=choice_of(name).make(available(), "planner", discount=DISCOUNT),
         budget=budget,
         state=state,
         steps=MOST_FRAMES // FRAMES_PER_CALL,

@@ -116,7 +116,7 @@ class Blind:
         return step
 
 
-def overhead(model: Any, planner: pp.Planner, budget: int) -> float:
+def overhead(model: Any, planner: pp.planners.Planner, budget: int) -> float:
     """The median ratio of a plan's time with and without watching."""
     ratios = []
     try:

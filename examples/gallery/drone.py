@@ -34,7 +34,7 @@ def main(path: str, steps: int = STEPS) -> None:
     pillars = lab.problems.Pillars(seed=16)
     looked_at: list[Any] = []
 
-    def step(state: Any, action: int, rng: np.random.Generator) -> pp.Transition:
+    def step(state: Any, action: int, rng: np.random.Generator) -> pp.models.Transition:
         after = pillars.step(state, action, rng)
         looked_at.append(after.state[:2])
         return after

@@ -191,14 +191,16 @@ def test_smaller_time_steps_take_longer_repeats():
 
 def test_where_actions_need_not_be_repeated():
     assert pp.advise(inertia(0.02, tells=True)).repeat == 1  # rewards say where to go
-    noisy = pp.advise(pp.NoisyReward(inertia(0.02), 1.0))
+    noisy = pp.advise(pp.models.NoisyReward(inertia(0.02), 1.0))
     assert noisy.repeat == 1
     assert "rewards have noise" in str(noisy)
     assert pp.advise(lab.problems.Maze(size=6)).repeat == 1  # no vectors of floats
     assert pp.advise(lab.problems.CartPole()).repeat == 1  # it would end earlier
     half = pp.FunctionModel(lambda x, a, rng: ((x + a / 2) % 2, 0.0, False), 2, 0.0)
     assert pp.advise(half).repeat == 1  # states meet
-    assert pp.advise(pp.RepeatedAction(inertia(0.02), 2, 0.9)).repeat == 1  # made for a discount
+    assert (
+        pp.advise(pp.models.RepeatedAction(inertia(0.02), 2, 0.9)).repeat == 1
+    )  # made for a discount
 
 
 def ending(place, reward):
@@ -247,7 +249,7 @@ def test_the_lines_can_be_copied(monkeypatch):
     advice = pp.advise(names["model"])
     exec("\n".join(advice.code), names)  # noqa: S102  lines that were just written
     model, settings = names["episode"]
-    assert isinstance(model, pp.RepeatedAction)
+    assert isinstance(model, pp.models.RepeatedAction)
     assert model.repeat == advice.repeat > 1
     assert model.discount == pytest.approx(advice.discount, abs=1e-4)
     assert settings == {"budget": advice.budget, "steps": 100, "seed": 0}

@@ -89,7 +89,9 @@ def test_masks_that_would_mislead(env, finding):
 
 def test_masks_that_forget():
     assert pp.check_simulator(ForgetfulGates).ok
-    pp.register_family("place", lambda env: isinstance(env, Walk), lambda env: env.place[0], _put)
+    pp.models.register_family(
+        "place", lambda env: isinstance(env, Walk), lambda env: env.place[0], _put
+    )
     report = pp.check_simulator(ForgetfulGates)
     assert "the mask of a state changed when it was restored" in str(report)
 
@@ -120,11 +122,11 @@ def test_how_far_from_deterministic_cells_are():
 
 def test_a_family_of_ones_own():
     rightly = {"save": lambda env: env.place[0], "restore": _put}
-    pp.register_family("walk", lambda env: isinstance(env, Walk), **rightly)
+    pp.models.register_family("walk", lambda env: isinstance(env, Walk), **rightly)
     report = pp.check_simulator(UncopiedWalk)
     assert (report.family, report.method, report.verdict) == ("walk", "native", "safe")
     # The list itself is no snapshot: steps change it.
-    pp.register_family(
+    pp.models.register_family(
         "shared", lambda env: isinstance(env, Walk), lambda env: env.place,
         lambda env, place: setattr(env, "place", place),
     )  # fmt: skip
@@ -132,7 +134,7 @@ def test_a_family_of_ones_own():
     assert (report.family, report.verdict) == ("shared", "not safe")
     assert "method='deepcopy' or method='replay'" in str(report)
     with pytest.raises(pp.InvalidArgument, match="must be functions, got 3"):
-        pp.register_family("x", lambda _: True, 3, 4)
+        pp.models.register_family("x", lambda _: True, 3, 4)
 
 
 def _put(env, place):
@@ -141,7 +143,7 @@ def _put(env, place):
 
 def test_what_shares_only_after_a_first_restore():
     """Restoring hands out the saved list itself: the first restore is right, the second wrong."""
-    pp.register_family(
+    pp.models.register_family(
         "lent", lambda env: isinstance(env, Walk), lambda env: list(env.place),
         lambda env, place: setattr(env, "place", place),
     )  # fmt: skip

@@ -28,7 +28,7 @@ def reset_only(env, shows=lambda _: "under way"):
 def test_control_refuses_what_it_cannot_go_on_from(shows):
     model = reset_only(gymnasium.make("CartPole-v1"), shows)
     assert pp.plan(model, budget=100, discount=0.9, seed=0).calls == 100
-    with pytest.raises(pp.DynamicsError, match="keep its state to itself") as caught:
+    with pytest.raises(pp.errors.DynamicsError, match="keep its state to itself") as caught:
         pp.control(model, budget=100, steps=5, discount=0.9, seed=0)
     assert len(caught.value.episode.actions) == 1
     assert "GymnasiumModel" in str(caught.value)
@@ -39,9 +39,10 @@ def test_control_refuses_what_it_cannot_go_on_from(shows):
 def test_an_agent_refuses_it_too():
     model = reset_only(gymnasium.make("CartPole-v1"))
     agent = pp.Agent(model, budget=200, discount=0.9, seed=0)
-    plan = agent.act()
+    agent.act()
+    plan = agent.plan
     state = model.step("start", plan.action, np.random.default_rng(0))[0]
-    with pytest.raises(pp.DynamicsError, match="from the state 'under way'"):
+    with pytest.raises(pp.errors.DynamicsError, match="from the state 'under way'"):
         agent.act(state)
 
 
@@ -52,7 +53,7 @@ def test_a_state_that_steps_change():
         return state, float(sum(state)), False
 
     model = pp.FunctionModel(step, 2, initial_state=None, access=RESET)
-    with pytest.raises(pp.DynamicsError, match=r"a step from it changed it to \[0, "):
+    with pytest.raises(pp.errors.DynamicsError, match=r"a step from it changed it to \[0, "):
         pp.control(model, budget=20, steps=3, discount=0.9, seed=0)
 
 
@@ -113,7 +114,7 @@ def test_random_generators_in_states_are_compared_by_their_contents():
     start = (0, np.random.default_rng(7))
     model = pp.FunctionModel(step, 2, start, access=RESET)
     assert len(pp.control(model, budget=20, steps=3, discount=0.9, seed=0).actions) == 3
-    with pytest.raises(pp.DynamicsError, match="a step from it changed it"):
+    with pytest.raises(pp.errors.DynamicsError, match="a step from it changed it"):
         pp.control(
             pp.FunctionModel(draws, 2, start, access=RESET), budget=20, steps=3, discount=0.9
         )

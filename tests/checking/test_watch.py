@@ -40,7 +40,9 @@ def sells_by_chance(state, action, rng):
 @pytest.mark.parametrize("seed", range(SEEDS))
 def test_a_step_that_changes_its_state_is_refused(seed):
     counts = Counts(sells_from_its_stock, 3, {"stock": 5}, key=lambda state: state["stock"])
-    with pytest.raises(pp.DynamicsError, match="changed the state it was given from") as caught:
+    with pytest.raises(
+        pp.errors.DynamicsError, match="changed the state it was given from"
+    ) as caught:
         pp.plan(counts.model, budget=10_000, discount=0.9, seed=seed)
     assert counts.calls <= 100
     assert caught.value.calls == counts.calls
@@ -55,7 +57,7 @@ def test_a_step_that_changes_its_state_is_refused(seed):
 @pytest.mark.parametrize("seed", range(SEEDS))
 def test_random_dynamics_are_refused(seed):
     counts = Counts(sells_by_chance, 3, 5)
-    with pytest.raises(pp.DynamicsError, match="the same step led to") as caught:
+    with pytest.raises(pp.errors.DynamicsError, match="the same step led to") as caught:
         pp.plan(counts.model, budget=10_000, discount=0.9, seed=seed)
     assert counts.calls <= 200
     assert 'dynamics="random"' in str(caught.value)
@@ -69,16 +71,16 @@ def test_random_dynamics_are_refused(seed):
     "planner",
     [
         pp.PlaTyPOOS(0.9),
-        pp.UCT(0.9, scale=1.0, horizon=10),
-        pp.OLOP(0.9, reward_max=1.0),
-        pp.OneStep(0.9),
-        pp.StOP(0.5, reward_max=1.0, epsilon=0.3),
+        pp.planners.UCT(0.9, scale=1.0, horizon=10),
+        pp.planners.OLOP(0.9, reward_max=1.0),
+        pp.planners.OneStep(0.9),
+        pp.planners.StOP(0.5, reward_max=1.0, epsilon=0.3),
     ],
     ids=lambda planner: planner.name,
 )
 def test_other_planners_notice_too(planner):
     for seed in range(5):
-        with pytest.raises(pp.DynamicsError, match="the same step led to"):
+        with pytest.raises(pp.errors.DynamicsError, match="the same step led to"):
             planner.plan(pp.FunctionModel(sells_by_chance, 3, 5), budget=1_000, seed=seed)
 
 
@@ -96,11 +98,11 @@ def test_array_and_compiled_models_are_watched():
     compiled = pp.CompiledModel(chance_kernel, 3, np.array([5.0]))
     for model in (pp.ArrayModel(batch, 3, 5), compiled):
         for planner in (pp.Platypus(0.9), pp.PlaTyPOOS(0.9)):
-            with pytest.raises(pp.DynamicsError, match="the same step led to") as caught:
+            with pytest.raises(pp.errors.DynamicsError, match="the same step led to") as caught:
                 planner.plan(model, budget=5_000, seed=0)
             assert caught.value.calls <= 5_000
-    with pytest.raises(pp.DynamicsError, match="the same step led to"):
-        pp.UCT(0.9, scale=1.0, horizon=10).plan(compiled, budget=5_000, seed=0)
+    with pytest.raises(pp.errors.DynamicsError, match="the same step led to"):
+        pp.planners.UCT(0.9, scale=1.0, horizon=10).plan(compiled, budget=5_000, seed=0)
 
 
 def test_workers_are_watched():
@@ -110,7 +112,7 @@ def test_workers_are_watched():
             (sells_from_its_stock, {"stock": 5}, "changed the state it was given"),
         ]:
             model = pp.FunctionModel(step, 3, start)
-            with pytest.raises(pp.DynamicsError, match=match):
+            with pytest.raises(pp.errors.DynamicsError, match=match):
                 pp.plan(model, budget=1_000, discount=0.9, seed=0, executor=pool)
 
 
@@ -143,7 +145,7 @@ def test_what_is_sound_is_not_refused():
         pp.FunctionModel(with_order, 2, {"a": 1, "b": 0}),
         pp.FunctionModel(lambda s, a, r: (object(), r.random(), False), 2, object()),
     ):
-        for planner in (pp.PlaTyPOOS(0.9), pp.UCT(0.9, scale=1.0, horizon=10)):
+        for planner in (pp.PlaTyPOOS(0.9), pp.planners.UCT(0.9, scale=1.0, horizon=10)):
             assert planner.plan(model, budget=500, seed=0).calls > 400
 
 
@@ -178,8 +180,10 @@ def test_states_beyond_the_first_are_looked_at_too():
         return after, rng.random(), False
 
     model = pp.FunctionModel(step, 2, [], key=tuple)
-    for planner in (pp.Platypus(0.9), pp.SequOOL(0.9)):
-        with pytest.raises(pp.DynamicsError, match="changed the state it was given") as caught:
+    for planner in (pp.Platypus(0.9), pp.planners.SequOOL(0.9)):
+        with pytest.raises(
+            pp.errors.DynamicsError, match="changed the state it was given"
+        ) as caught:
             planner.plan(model, budget=2_000, seed=0)
         assert caught.value.state != []
         assert caught.value.action in {0, 1}
@@ -196,5 +200,5 @@ def test_a_state_that_changes_later_is_noticed():
         return (depth + 1, kept), rng.random(), False
 
     model = pp.FunctionModel(step, 2, (0, shared), key=lambda state: state[0])
-    with pytest.raises(pp.DynamicsError, match="changed the state it was given"):
+    with pytest.raises(pp.errors.DynamicsError, match="changed the state it was given"):
         pp.plan(model, budget=5_000, discount=0.9, seed=0)

@@ -185,8 +185,8 @@ def test_play_with_sparse_actions(capsys):
 
 def test_wrapped_models_count_simulator_steps():
     inner = pp.GymnasiumModel("CartPole-v1", repeat=4)
-    assert pp.NoisyReward(inner, 1.0).steps_per_call == 4
-    model = pp.RepeatedAction(inner, repeat=2, discount=0.9)
+    assert pp.models.NoisyReward(inner, 1.0).steps_per_call == 4
+    model = pp.models.RepeatedAction(inner, repeat=2, discount=0.9)
     episode = pp.control(model, budget=10, steps=2, seed=0)
     table = episode.as_dict()
     assert (table["calls"], table["simulator_steps_at_most"]) == (20, 160)

@@ -17,7 +17,7 @@ def test_a_request_has_room_for_all_calls_of_a_plan(kind):
     agent = pp.Agent(model, planner=CompiledPlatypus(0.95), budget=3_000, seed=1)
     state = problem.initial_state
     for _ in range(2):
-        state = problem.step(state, agent.act(state).action, None).state
+        state = problem.step(state, agent.act(state), None).state
         search = agent._memory.ongoing.search
         for array in (search.nodes, search.repeats, search.mean, search.pulls):
             assert len(array) >= 3_000

@@ -74,7 +74,7 @@ def cold_model():
     return pp.CompiledModel(kernel, actions=2, initial_state=np.zeros(1), params=3)
 
 
-@pytest.mark.parametrize("kind", [pp.Platypus, pp.PlaTyPOOS, pp.RandomShooting])
+@pytest.mark.parametrize("kind", [pp.Platypus, pp.PlaTyPOOS, pp.planners.RandomShooting])
 def test_with_a_deadline_nothing_is_compiled(kind):
     model, planner = cold_model(), kind(0.9)
     with pytest.raises(InvalidArgument, match=r"call warm_up\(\) of an Agent"):
@@ -85,12 +85,13 @@ def test_with_a_deadline_nothing_is_compiled(kind):
         agent.act()
     assert agent.warm_up() > 0.0
     for _ in range(3):
-        assert agent.act(model.initial_state).calls > 0
+        agent.act(model.initial_state)
+        assert agent.plan.calls > 0
     assert planner.plan(model, budget=None, deadline=0.05, seed=0).calls > 0
 
 
 def test_control_warms_up_before_its_first_step():
-    episode = pp.control(cold_model(), pp.PlaTyPOOS(0.9), deadline=0.05, steps=2, seed=0)
+    episode = pp.control(cold_model(), planner=pp.PlaTyPOOS(0.9), deadline=0.05, steps=2, seed=0)
     assert len(episode.actions) == 2
 
 

@@ -174,7 +174,7 @@ def test_own_problems_in_python(tmp_path):
     def make(seed):
         return pp.problems.Garnet(6, 2, seed=seed)
 
-    planners = [pp.OneStep(0.9), "random", pp.UCT(0.9, horizon=5)]
+    planners = [pp.planners.OneStep(0.9), "random", pp.planners.UCT(0.9, horizon=5)]
     found = compare(
         {"mine": make}, planners, [10], seeds=4, steps=3, discount=0.9, out=tmp_path, workers=1,
         progress=False,
@@ -194,7 +194,7 @@ def test_own_problems_in_python(tmp_path):
         cell = block.cell(block.problems[0], block.planners[0], 10, seed)
         assert dict(cell.problem.parameters) == {"seed": seed}
         episode = pp.control(
-            make(seed).compiled(), pp.OneStep(0.9), budget=10, steps=3,
+            make(seed).compiled(), planner=pp.planners.OneStep(0.9), budget=10, steps=3,
             seed=np.random.default_rng(cell.seeds()),
         )  # fmt: skip
         assert found.rows[cell.key]["total"] == pytest.approx(sum(episode.rewards))
@@ -252,7 +252,7 @@ def test_wrong_problems_and_planners_are_named(tmp_path):
     with pytest.raises(pp.InvalidArgument, match="'mine' must be a function that makes a model"):
         compare({"mine": model}, out=tmp_path)
     with pytest.raises(pp.InvalidArgument, match=r"discount 0\.5, but 0\.95 is compared"):
-        compare({"mine": lambda: model}, [pp.OneStep(0.5)], out=tmp_path)
+        compare({"mine": lambda: model}, [pp.planners.OneStep(0.5)], out=tmp_path)
     with pytest.raises(pp.InvalidArgument, match="a planner, or the name of one"):
         choice_from(3, 0.9)
     assert not (tmp_path / "results.sqlite").exists()

@@ -76,7 +76,7 @@ def test_a_cell_is_the_control_it_stands_for():
     problem = pp.problems.Garnet(seed=2, noise=0.5)
     episode = pp.control(
         problem.compiled(),
-        pp.UCT(0.8, scale=1.0, horizon=10),
+        planner=pp.planners.UCT(0.8, scale=1.0, horizon=10),
         budget=200,
         steps=3,
         seed=np.random.default_rng(cell.seeds()),

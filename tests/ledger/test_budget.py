@@ -101,6 +101,6 @@ def test_the_ledger_refuses_before_it_calls():
     rng = np.random.default_rng(0)
     ledger = TreeSimulator(counted.model, 0, 5, rng, pp.Access.RESTORE, tree)
     ledger.evaluate(tree, np.array([1]), np.array([3]))
-    with pytest.raises(pp.BudgetExceeded, match="3 calls was refused: 3 of the budget of 5"):
+    with pytest.raises(pp.errors.BudgetExceeded, match="3 calls was refused: 3 of the budget of 5"):
         ledger.evaluate(tree, np.array([1]), np.array([3]))
     assert counted.calls == ledger.calls == tree.pulls[1] == 3

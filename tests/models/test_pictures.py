@@ -137,7 +137,7 @@ def test_a_film_shows_what_a_plain_environment_shows(name, monkeypatch):
     options = NAMED[name].options | FILMED[name] if name in NAMED else FILMED[name]
     model = pp.GymnasiumModel(name, **options)
     episode = pp.control(
-        model, pp.Random(discount=0.9), budget=100, steps=5, seed=0, render="x.gif"
+        model, planner=pp.planners.Random(discount=0.9), budget=100, steps=5, seed=0, render="x.gif"
     )
     frames = REELS.pop().frames
     plain = Plain(name, {k: v for k, v in options.items() if k != "actions"})
@@ -301,7 +301,7 @@ def test_the_doctor_compares_pictures(monkeypatch):
     assert report.as_dict()["pictures"] == report.pictures
     assert pp.check_simulator(Sign, pictures=False).pictures == ""
     assert "not compared: Walk cannot be rendered" in pp.check_simulator(Walk).pictures
-    pp.register_family(
+    pp.models.register_family(
         "sign", lambda env: isinstance(env, Sign), lambda env: env.place[0],
         lambda env, place: setattr(env, "place", [place]),
     )  # fmt: skip

@@ -328,7 +328,7 @@ every_form = pytest.mark.parametrize("form", FORMS.values(), ids=FORMS)
 def test_plans_are_legal_and_best(problem, form):
     # Any call of an illegal action is an error, or a reward that is not a number.
     plan = pp.plan(form(problem), budget=2_000, discount=0.99, seed=0)
-    assert pp.simple_regret(form(problem), plan) == pytest.approx(0.0)
+    assert pp.problems.simple_regret(form(problem), plan) == pytest.approx(0.0)
     state = problem.initial_state
     for action in plan.actions:
         assert action in problem.legal(state)
@@ -362,7 +362,7 @@ def test_an_episode_without_a_discount(form):
 @pytest.mark.parametrize("problem", [lab.problems.TravellingSalesman(20), MASKED[4]], ids=name)
 def test_the_three_forms_are_played_alike(problem):
     planner = pp.planners.CompiledPlatypus(0.99)
-    played = [pp.control(form(problem), planner, budget=150, steps=40, seed=0).actions
+    played = [pp.control(form(problem), planner=planner, budget=150, steps=40, seed=0).actions
               for form in FORMS.values()]  # fmt: skip
     assert played[0] == played[1] == played[2]
 
@@ -381,7 +381,7 @@ def test_actions_without_a_sample_are_never_kept(monkeypatch):
     monkeypatch.setattr(simulator, "keep", keep)
     shop = pp.problems.JobShop()
     planner = pp.planners.CompiledPlatypus(0.99)
-    played = [pp.control(form(shop), planner, budget=600, steps=36, seed=0).actions
+    played = [pp.control(form(shop), planner=planner, budget=600, steps=36, seed=0).actions
               for form in (FORMS["python"], FORMS["compiled"])]  # fmt: skip
     assert max(kept) > 100
     assert max(unseen) == 0

@@ -107,7 +107,7 @@ def test_it_does_not_crash_early_to_save_the_way():
     # The prize behind the wall is worth the way; a crash is not, however early.
     for seed in range(10):
         for form, model in both(lane(3, 8), 3, (0, 0)):
-            episode = pp.control(model, platypus(GAMMA), budget=200, steps=16, seed=seed)
+            episode = pp.control(model, planner=platypus(GAMMA), budget=200, steps=16, seed=seed)
             assert not episode.terminated, f"{form} {seed=}"
             assert sum(episode.rewards) > 5.0, f"{form} {seed=}"
 

@@ -120,7 +120,7 @@ def test_it_stops_when_sure_only_of_the_right_action():
         assert plan.enough or plan.calls == 20_000
         stopped += plan.calls < 20_000
         if plan.calls < 20_000:
-            assert pp.simple_regret(problem, plan) < 1e-9, f"{seed=}"
+            assert pp.problems.simple_regret(problem, plan) < 1e-9, f"{seed=}"
     assert stopped > 10
 
 

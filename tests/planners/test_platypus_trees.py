@@ -117,7 +117,7 @@ def test_rewards_that_shrink_with_depth():
         for seed in range(20):
             problem = lab.problems.RandomTree(12, 2, seed, decay=0.7)
             plan = pp.Platypus(GAMMA).plan(problem.compiled(), budget=budget, seed=seed)
-            regrets.append(pp.simple_regret(problem, plan))
+            regrets.append(pp.problems.simple_regret(problem, plan))
         lost.append(np.mean(regrets))
     assert lost[1] <= lost[0]
     assert lost[1] < 0.05
@@ -150,6 +150,6 @@ def test_delayed_loops_are_all_sampled(budget):
     for seed in range(20):
         problem = lab.problems.Loops(4, 6, seed=seed, noise=0.5)
         plan = pp.Platypus(0.99).plan(problem.compiled(), budget=budget, seed=seed)
-        lost.append(pp.simple_regret(problem, plan) * (1 - 0.99))
+        lost.append(pp.problems.simple_regret(problem, plan) * (1 - 0.99))
         assert plan.calls == budget
     assert np.mean(lost) < 0.01

@@ -42,7 +42,7 @@ class Affine:
 
     def step(self, state, action, rng):
         state, reward, terminated = self.model.step(state, action, rng)
-        return pp.Transition(state, self.scale * reward + self.shift, terminated)
+        return pp.models.Transition(state, self.scale * reward + self.shift, terminated)
 
 
 class Permuted:
@@ -220,7 +220,7 @@ def test_the_tree_is_consistent(planner, access):
 
 def test_ties_are_broken_by_chance():
     flat = pp.FunctionModel(lambda state, action, rng: (state, 1.0, False), 4, 0)
-    for planner in (*EVERYBODY.values(), pp.Random(0.9)):
+    for planner in (*EVERYBODY.values(), pp.planners.Random(0.9)):
         chosen = {planner.plan(flat, budget=60, seed=seed).action for seed in range(60)}
         assert chosen == {0, 1, 2, 3}, planner
 

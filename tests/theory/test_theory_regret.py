@@ -39,7 +39,7 @@ FULL = lab.problems.MadeToOrder(kappa=2.0, rho=0.9, discount=0.9)
 
 
 @pytest.mark.parametrize("problem", [CHAIN, WIDE, FULL], ids=["κ=1", "1<κ<K", "κ=K"])
-@pytest.mark.parametrize("kind", [pp.SequOOL, pp.PlaTyPOOS])
+@pytest.mark.parametrize("kind", [pp.planners.SequOOL, pp.PlaTyPOOS])
 @pytest.mark.parametrize("access", [pp.Access.RESTORE, pp.Access.RESET])
 def test_without_noise_the_regret_never_exceeds_the_bound(problem, kind, access):
     """Every depth of the secret to 24, 4 budgets, 3 seeds; and the lemma: none is missed above."""
@@ -68,7 +68,7 @@ def points_of(study):
     return [(point, study.promise(point.budget)) for point in points if point.regret > 0]
 
 
-@pytest.mark.parametrize("kind", [pp.SequOOL, pp.PlaTyPOOS])
+@pytest.mark.parametrize("kind", [pp.planners.SequOOL, pp.PlaTyPOOS])
 def test_one_good_sequence_is_followed_exponentially_deep(kind):
     """κ = 1: log-regret is linear in the depth of the theorem; R² ≥ 0.97, 8 seeds."""
     study = Study("chain", CHAIN, kind(0.8), decades(2, 3.2, 6), (8, 8))
@@ -85,7 +85,7 @@ def test_reset_makes_it_exponential_in_the_root():
     powers = {}
     for access in pp.Access:
         budgets = decades(2, 3.2, 3) if access is pp.Access.RESTORE else decades(2, 4.4, 3)
-        found = points_of(Study("chain", CHAIN, pp.SequOOL(0.8), budgets, (8, 8), access))
+        found = points_of(Study("chain", CHAIN, pp.planners.SequOOL(0.8), budgets, (8, 8), access))
         powers[access], _, fit = slope(
             [math.log(x.budget / math.log(x.budget)) for x, _ in found],
             [math.log(x.secret) for x, _ in found],
@@ -111,7 +111,11 @@ def with_secret(problem, secret):
 
 def test_one_run_tells_of_all_secrets():
     """Against a run for every one of the 2^d secrets of each depth d, to the last digit."""
-    for kind, budget in [(pp.SequOOL, 40), (pp.SequOOL, 100), (pp.PlaTyPOOS, 150)]:
+    for kind, budget in [
+        (pp.planners.SequOOL, 40),
+        (pp.planners.SequOOL, 100),
+        (pp.PlaTyPOOS, 150),
+    ]:
         planner, means = kind(0.9), {}
         for depth in range(1, 8):
             problem = replace(FULL, rho=0.5, depth=depth)
@@ -126,7 +130,7 @@ def test_one_run_tells_of_all_secrets():
 
 
 @pytest.mark.parametrize("use", ["full", "paper"])
-@pytest.mark.parametrize("kind", [pp.SequOOL, pp.PlaTyPOOS])
+@pytest.mark.parametrize("kind", [pp.planners.SequOOL, pp.PlaTyPOOS])
 def test_the_schedule_gives_the_regret_by_itself(kind, use):
     """Against one run of 300,000 calls, 20 %; and against 300 seeds of 2,000 calls, 4 errors."""
     for problem in (WIDE, FULL):
@@ -147,7 +151,7 @@ def test_many_good_sequences_give_the_promised_power():
     The exponent against the theorem's ⌊n/log n⌋ is within 20 % of log(1/ρ)/log κ = 1 at these small
     budgets; against the theorem's depth, with its logarithms, within 20 % of 1.
     """
-    study = Study("some", WIDE, pp.SequOOL(0.9), decades(2, 5, 4))
+    study = Study("some", WIDE, pp.planners.SequOOL(0.9), decades(2, 5, 4))
     found = points_of(study)
     logs = [math.log(x.regret) for x, _ in found]
     sizes = [lab.theory.bound(lab.theory.known_hardness(WIDE), "sequool", x.budget).h_max
@@ -214,7 +218,7 @@ def test_high_noise_gives_the_promised_power_of_n_by_b_squared():
         assert all(promise.regime == "high noise" for promise in row.promises)
         assert row.largest_share_of_bound() <= 1
         assert row.exponent()[0] >= 0.85 * row.promises[-1].exponent
-        once = replace(study, planner=pp.SequOOL(gamma, budget_use="paper")).parts
+        once = replace(study, planner=pp.planners.SequOOL(gamma, budget_use="paper")).parts
         worse = [part.measure(10**5).regret / point.regret
                  for part, point in zip(once, points, strict=True)]  # fmt: skip
         assert math.prod(worse) ** (1 / len(worse)) >= 2

@@ -22,8 +22,8 @@ from platypoos.cli.options import (
 )
 from platypoos.cli.play import add_actions, add_environment
 from platypoos.errors import InvalidArgument
-from platypoos.plan import Plan
 from platypoos.progress import progress_bar
+from platypoos.results import Plan
 
 WORTH_IT = 1.2
 """Workers are advised if they are so many times as fast."""

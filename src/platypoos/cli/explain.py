@@ -21,8 +21,8 @@ from platypoos.cli.play import add_environment_options
 from platypoos.errors import InvalidArgument
 from platypoos.models.wrappers import NoisyReward
 from platypoos.named import is_own, make
-from platypoos.plan import Episode
 from platypoos.problems import available as problems
+from platypoos.results import Episode
 
 EXAMPLES = """\
 examples:
@@ -120,7 +120,7 @@ def run_explain(args: argparse.Namespace) -> int:
     try:
         episode = control(
             model,
-            planner,
+            planner=planner,
             budget=budget,
             deadline=args.deadline,
             steps=args.steps,

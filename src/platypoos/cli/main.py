@@ -29,10 +29,10 @@ from platypoos.cli.play import add_simulator_commands
 from platypoos.errors import InvalidArgument, PlatypoosError
 from platypoos.explain.verdict import how_sure, lead_of
 from platypoos.named import make
-from platypoos.plan import Plan
 from platypoos.problems import Problem, SwitchChain
 from platypoos.problems import available as problems
 from platypoos.problems.base import optimal_values
+from platypoos.results import Plan
 from platypoos.version import __version__
 
 ACTIONS = {

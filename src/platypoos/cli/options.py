@@ -114,8 +114,8 @@ def make_own(text: str, args: argparse.Namespace) -> Any:
             raise InvalidArgument(f"--{name} is for Gymnasium environments, and {text} is not one")
     if args.repeat != 1:
         raise InvalidArgument(
-            f"--repeat is for Gymnasium environments; let {text} return pp.RepeatedAction(model, "
-            f"{args.repeat}, discount)"
+            f"--repeat is for Gymnasium environments; let {text} return "
+            f"pp.models.RepeatedAction(model, {args.repeat}, discount)"
         )
     model, _ = made_by(text, load_own(text), seed=args.seed, **as_settings(args.option, "--option"))
     return model

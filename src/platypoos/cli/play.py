@@ -32,8 +32,8 @@ from platypoos.models.gymnasium.actions import SPARSE
 from platypoos.models.gymnasium.model import GymnasiumModel
 from platypoos.models.wrappers import NoisyReward
 from platypoos.named import is_own
-from platypoos.plan import Episode, Plan
 from platypoos.progress import StatusLine
+from platypoos.results import Episode, Plan
 from platypoos.spaces import Tried
 
 CHECK_EXAMPLES = """\
@@ -257,7 +257,7 @@ def _play(args: argparse.Namespace) -> int:
         with _pool(args.workers) as executor:
             episode = control(
                 model,
-                planner,
+                planner=planner,
                 budget=DEFAULT_BUDGET if args.budget is None else args.budget,
                 steps=args.steps,
                 horizon=args.horizon,

@@ -12,7 +12,7 @@ from platypoos.ledger.tree import ROOT, Tree, make_tree, path_to, set_node, set_
 from platypoos.spaces import Tried
 
 if TYPE_CHECKING:
-    from platypoos.plan import Plan
+    from platypoos.results import Plan
 
 LARGE = 20_000
 """Nodes of a tree in which rivals are not looked for: that would take longer than it is worth."""

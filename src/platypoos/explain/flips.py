@@ -24,7 +24,7 @@ from platypoos.markup import number
 from platypoos.spaces import Tried
 
 if TYPE_CHECKING:
-    from platypoos.plan import Plan
+    from platypoos.results import Plan
 
 ONE_IN_TWENTY = 1.645
 """A normal variable is larger than this with a probability of 5 %."""

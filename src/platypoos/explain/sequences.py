@@ -15,7 +15,7 @@ from platypoos.ledger.tree import OPENED, ROOT, TERMINAL, Tree, path_to
 from platypoos.markup import rounded
 
 if TYPE_CHECKING:
-    from platypoos.plan import Plan
+    from platypoos.results import Plan
 
 CONFIDENT = 1.96
 """Standard errors of an interval of 95 %."""

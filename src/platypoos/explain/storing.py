@@ -16,7 +16,7 @@ from platypoos.models.points import as_action
 from platypoos.spaces import Box, Discrete, MultiDiscrete, Space, Tried
 
 if TYPE_CHECKING:
-    from platypoos.plan import Plan
+    from platypoos.results import Plan
 
 VERSION = 1
 PLAN = "platypoos plan"

@@ -17,8 +17,8 @@ from platypoos.errors import InvalidArgument
 from platypoos.ledger.requests import calls_made, play
 from platypoos.ledger.tickets import ticket
 from platypoos.ledger.tree import ROOT, TERMINAL, Tree
-from platypoos.plan import Plan
 from platypoos.planners.closed_loop.bai_mcts import plan_by_bai
+from platypoos.results import Plan
 from platypoos.search.base import RangePlanner, Task
 from platypoos.search.growth import (
     NOBODY,
@@ -74,7 +74,7 @@ class BAIMCTS(RangePlanner):
         rule: "ugape" or "lucb".
 
     >>> import platypoos as pp
-    >>> planner = pp.BAIMCTS(discount=0.5, reward_max=1.0, depth=4)
+    >>> planner = pp.planners.BAIMCTS(discount=0.5, reward_max=1.0, depth=4)
     >>> planner.plan(pp.problems.Garnet(5, 2, seed=0), budget=10_000, seed=0).calls
     10000
     """

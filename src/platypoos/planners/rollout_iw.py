@@ -10,7 +10,7 @@ import numpy as np
 
 from platypoos.ledger.protocol import Ledger
 from platypoos.ledger.tree import ROOT, TERMINAL, Tree
-from platypoos.plan import Plan
+from platypoos.results import Plan
 from platypoos.search.base import Task
 from platypoos.search.growth import Growth, begin, finish
 from platypoos.search.keeping import NOTHING, TreeMemory
@@ -70,7 +70,7 @@ class RolloutIW(NoveltyPlanner):
     ...     there = has_key and place == -3
     ...     return (place, has_key), float(there), there or abs(place) > 3
     >>> model = pp.FunctionModel(step, actions=2, initial_state=(0, False))
-    >>> pp.RolloutIW(discount=0.99, width=2).plan(model, budget=100, seed=0).actions
+    >>> pp.planners.RolloutIW(discount=0.99, width=2).plan(model, budget=100, seed=0).actions
     (1, 1, 1, 0, 0, 0, 0, 0, 0)
     """
 

@@ -15,7 +15,7 @@ from platypoos.compiled.ledger.drivers import Driver
 from platypoos.ledger.requests import calls_made, play
 from platypoos.ledger.tickets import ticket
 from platypoos.ledger.tree import ROOT, TERMINAL, Tree
-from platypoos.plan import Plan
+from platypoos.results import Plan
 from platypoos.search.base import Planner, Task
 from platypoos.search.growth import (
     NOBODY,
@@ -58,7 +58,7 @@ class SequentialHalving(Planner):
         horizon: the length of a roll-out.
 
     >>> import platypoos as pp
-    >>> planner = pp.SequentialHalving(discount=0.8, horizon=20)
+    >>> planner = pp.planners.SequentialHalving(discount=0.8, horizon=20)
     >>> planner.plan(pp.problems.Garnet(5, 2, seed=1), budget=5_000, seed=0).action
     0
     """

@@ -13,7 +13,7 @@ from platypoos.compiled.code import borrowed, jit
 from platypoos.compiled.ledger.drivers import Driver
 from platypoos.ledger.tree import ROOT, TERMINAL, Tree, set_root
 from platypoos.models.base import Access
-from platypoos.plan import Plan
+from platypoos.results import Plan
 from platypoos.search.base import Planner, Task
 from platypoos.search.frontier import (
     NOBODY,
@@ -53,7 +53,7 @@ class SOO(Planner):
         reward_floor: the reward that unseen steps are counted at; None for the smallest seen.
 
     >>> import platypoos as pp
-    >>> planner = pp.SOO(discount=0.95)
+    >>> planner = pp.planners.SOO(discount=0.95)
     >>> planner.plan(pp.problems.SwitchChain(), budget=10_000, seed=0).action
     0
     """

@@ -16,7 +16,7 @@ from platypoos.ledger.requests import ask_legal, calls_made, play
 from platypoos.ledger.tickets import ticket
 from platypoos.ledger.tree import ROOT, TERMINAL, Tree, set_root
 from platypoos.models.advice import count_legal
-from platypoos.plan import Plan
+from platypoos.results import Plan
 from platypoos.search.base import ConfidencePlanner, Task
 from platypoos.search.frontier import (
     NOBODY,
@@ -67,7 +67,7 @@ class StOP(ConfidencePlanner):
         delta: how likely a failure may be.
 
     >>> import platypoos as pp
-    >>> planner = pp.StOP(discount=0.3, reward_max=1.0, epsilon=0.5, delta=0.1)
+    >>> planner = pp.planners.StOP(discount=0.3, reward_max=1.0, epsilon=0.5, delta=0.1)
     >>> planner.plan(pp.problems.Garnet(3, 2, seed=0), budget=100_000, seed=0).reached
     True
     """

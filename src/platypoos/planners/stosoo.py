@@ -15,7 +15,7 @@ from platypoos.ledger.requests import ask_legal, calls_made, evaluate
 from platypoos.ledger.tickets import ticket
 from platypoos.ledger.tree import OPENED, ROOT, TERMINAL, Tree, set_root
 from platypoos.models.base import Access
-from platypoos.plan import Plan
+from platypoos.results import Plan
 from platypoos.search.base import Planner, Task
 from platypoos.search.frontier import (
     NOBODY,
@@ -55,7 +55,7 @@ class StoSOO(Planner):
         reward_floor: the reward that unseen steps are counted at; None for the smallest seen.
 
     >>> import platypoos as pp
-    >>> planner = pp.StoSOO(discount=0.95, noise=1.0)
+    >>> planner = pp.planners.StoSOO(discount=0.95, noise=1.0)
     >>> planner.plan(pp.problems.SwitchChain(noise=1.0), budget=10_000, seed=0).calls
     10000
     """

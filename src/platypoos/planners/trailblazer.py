@@ -12,7 +12,7 @@ import numpy as np
 from platypoos.ledger.protocol import Ledger
 from platypoos.ledger.tree import ROOT, TERMINAL, Tree
 from platypoos.models.base import Access
-from platypoos.plan import Plan
+from platypoos.results import Plan
 from platypoos.search.base import ConfidencePlanner, Task
 from platypoos.search.growth import (
     Growth,
@@ -58,7 +58,7 @@ class TrailBlazer(ConfidencePlanner):
         delta: how likely a failure may be.
 
     >>> import platypoos as pp
-    >>> planner = pp.TrailBlazer(discount=0.2, reward_max=1.0, epsilon=0.5, delta=0.1)
+    >>> planner = pp.planners.TrailBlazer(discount=0.2, reward_max=1.0, epsilon=0.5, delta=0.1)
     >>> planner.plan(pp.problems.Garnet(3, 2, seed=0), budget=1_000, seed=0).reached
     False
     """

@@ -17,7 +17,7 @@ from platypoos.ledger.tickets import ticket
 from platypoos.ledger.tree import ROOT, TERMINAL, Tree, set_node, set_root
 from platypoos.models.advice import Advice, is_legal
 from platypoos.models.base import Access
-from platypoos.plan import Plan
+from platypoos.results import Plan
 from platypoos.search import schedules
 from platypoos.search.base import Planner, Task
 from platypoos.search.growth import find_floor
@@ -48,7 +48,8 @@ class Uniform(Planner):
         reward_floor: the reward that unseen steps are counted at; None for the smallest seen.
 
     >>> import platypoos as pp
-    >>> pp.Uniform(discount=0.95).plan(pp.problems.SwitchChain(), budget=1_000, seed=0).action
+    >>> planner = pp.planners.Uniform(discount=0.95)
+    >>> planner.plan(pp.problems.SwitchChain(), budget=1_000, seed=0).action
     0
     """
 

@@ -27,7 +27,7 @@ from platypoos.models.array import ArrayModel
 from platypoos.models.base import RANDOM, Access, access_of, actions_of, dynamics_of, is_compiled
 from platypoos.models.numbered import numbered, original, rename
 from platypoos.models.points import is_pointed, rename_point
-from platypoos.plan import Origin, Plan
+from platypoos.results import Origin, Plan
 from platypoos.simulator.pools import Pool
 from platypoos.spaces import Space
 
@@ -45,6 +45,10 @@ REACTING = (
     "Platypus (the default), UCT, PolynomialUCT, BRUE, OPMDP, GumbelMCTS, BAIMCTS, TrailBlazer, "
     "SparseSampling and Hindsight"
 )
+
+
+REGISTERED: dict[str, type[Planner]] = {}
+"""The planners that were imported, by their names; ``planners.available`` has all."""
 
 
 @dataclass(frozen=True)
@@ -164,6 +168,11 @@ class Planner(ABC):
     uses: ClassVar[tuple[str, ...]] = ()
     """Which of the model's ``value``, ``policy`` and ``features`` it uses; with lists, all use
     ``legal``."""
+
+    def __init_subclass__(cls, **settings: Any) -> None:
+        super().__init_subclass__(**settings)
+        if "name" in vars(cls):
+            REGISTERED[cls.name] = cls
 
     def __post_init__(self) -> None:
         if not self.finite and self.discount == 1.0:

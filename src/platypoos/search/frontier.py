@@ -14,7 +14,7 @@ from platypoos.ledger.requests import ask_legal, calls_made, evaluate
 from platypoos.ledger.tickets import ticket
 from platypoos.ledger.tree import NODE_BITS, OPENED, TERMINAL, Tree, set_node
 from platypoos.models.advice import count_legal, is_legal
-from platypoos.plan import Plan
+from platypoos.results import Plan
 from platypoos.search.base import Planner, Task
 
 Ints = NDArray[np.int64]

@@ -18,7 +18,7 @@ from platypoos.ledger.protocol import Ledger
 from platypoos.ledger.tickets import draw_below, ticket
 from platypoos.ledger.tree import ROOT, TERMINAL, Tree, set_node, set_root
 from platypoos.models.advice import UNASKED, count_legal, is_legal, legal_action
-from platypoos.plan import Plan
+from platypoos.results import Plan
 from platypoos.search.base import Planner, Task
 
 Ints = NDArray[np.int64]

@@ -13,7 +13,7 @@ from platypoos.errors import InvalidArgument, ModelError
 from platypoos.search.rounds import SAFE, Clock
 
 if TYPE_CHECKING:
-    from platypoos.plan import Plan
+    from platypoos.results import Plan
     from platypoos.search.base import Planner, Task
 
 FIRST = 8

@@ -16,7 +16,7 @@ from typing import Any
 from platypoos.checks import check_floor
 from platypoos.errors import ModelError
 from platypoos.ledger.protocol import Ledger
-from platypoos.plan import Plan
+from platypoos.results import Plan
 from platypoos.search.base import Planner, Task
 from platypoos.search.running import (
     BEFORE,

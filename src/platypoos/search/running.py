@@ -19,7 +19,7 @@ from platypoos.ledger.requests import ask_legal, calls_made, evaluate, is_due
 from platypoos.ledger.tree import Tree
 from platypoos.models.advice import Advice
 from platypoos.models.base import Access
-from platypoos.plan import Plan
+from platypoos.results import Plan
 from platypoos.search.base import Planner, Task
 from platypoos.search.counts import FIGURE
 from platypoos.search.opening import (

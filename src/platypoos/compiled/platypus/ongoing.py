@@ -26,8 +26,8 @@ from platypoos.ledger.protocol import Ledger
 from platypoos.ledger.tree import ROOT, TERMINAL, Tree, copy_nodes, make_tree, set_node, set_root
 from platypoos.models.advice import NO_HORIZON
 from platypoos.models.base import Access
-from platypoos.plan import Lead, Noise
 from platypoos.planners.sequence_search import SEED_SHARE
+from platypoos.results import Lead, Noise
 from platypoos.search.base import Task
 from platypoos.search.sequences import whole_length
 from platypoos.simulator.pace import never

@@ -58,7 +58,7 @@ def run_cell(cell: Cell, makers: Makers = NO_MAKERS) -> Row:
     start = time.perf_counter()
     episode = control(
         model,
-        planner,
+        planner=planner,
         budget=cell.calls,
         steps=cell.steps,
         seed=rng,

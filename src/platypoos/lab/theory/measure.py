@@ -48,7 +48,8 @@ def mean_regret(
     """The mean simple regret of runs, with seeds from 0 on.
 
     >>> import platypoos as pp
-    >>> mean_regret(pp.problems.SwitchChain(), pp.SequOOL(0.95), budget=1_000, runs=3).regret
+    >>> sequool = pp.planners.SequOOL(0.95)
+    >>> mean_regret(pp.problems.SwitchChain(), sequool, budget=1_000, runs=3).regret
     0.0
     """
     model = problem.compiled()

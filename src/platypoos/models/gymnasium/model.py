@@ -47,9 +47,9 @@ class GymnasiumModel:
     """A Gymnasium environment as a model.
 
     Its state is saved and restored natively (classic control, toy text, MuJoCo, Atari, MiniGrid,
-    highway-env, and what :func:`~platypoos.register_family` added), else by a deep copy if a short
-    trial shows that copies go on as the original does, else by taking all steps since the reset
-    again. ``platypoos.check_simulator`` proves it, and tells what it costs.
+    highway-env, and what :func:`~platypoos.models.register_family` added), else by a deep copy if
+    a short trial shows that copies go on as the original does, else by taking all steps since the
+    reset again. ``platypoos.check_simulator`` proves it, and tells what it costs.
 
     Where states are replayed, access is RESET; where the dynamics are random too, except in toy
     text without wrappers (slippery FrozenLake, Blackjack), where the default planner plans in
@@ -66,13 +66,13 @@ class GymnasiumModel:
         seed: for the first state; 0 if left out.
         actions: what to choose from, if not from all actions. A list of actions; or for a
             continuous box a smaller one, ``pp.Box(low, high)``, or the number of evenly spaced
-            values of each coordinate, or "sparse" (see :func:`~platypoos.sparse_actions`).
+            values of each coordinate, or "sparse" (see :func:`~platypoos.models.sparse_actions`).
             What ``step`` takes: with a list its entries; in a box, and in a MultiDiscrete or
             MultiBinary space of more than 32 actions without masks, arrays; else the numbers of
             the actions, from 0.
         repeat: how many times a chosen action is taken in the environment; rewards add up, without
-            a discount (:class:`~platypoos.RepeatedAction` discounts them). It stops where the
-            action is no longer legal.
+            a discount (:class:`~platypoos.models.RepeatedAction` discounts them). It stops where
+            the action is no longer legal.
         method: "native", "deepcopy" or "replay", to force it. What is forced is not tried first.
         lives: "end" to let a step that loses a life (by ``info["lives"]``) end the episode for
             planning, "ignore" not to. Left out, it is "end" for Atari games only.
@@ -207,7 +207,7 @@ class GymnasiumModel:
         if keeper is None and method == "native":
             raise InvalidArgument(
                 f"{type(env.unwrapped).__name__} is of no family that is known; leave out method, "
-                "or tell how it is saved and restored with platypoos.register_family"
+                "or tell how it is saved and restored with platypoos.models.register_family"
             )
         if keeper is None and method is None:
             keeper = self._tried_copy(env, told)

@@ -10,9 +10,9 @@ from platypoos.ledger.tree import Tree
 from platypoos.models.base import actions_of
 from platypoos.models.failures import located
 from platypoos.models.numbered import original
-from platypoos.plan import Plan
 from platypoos.planners.chance.decision import describe, spanning_tree
 from platypoos.planners.chance.session import ChanceMemory, Session
+from platypoos.results import Plan
 from platypoos.search.base import Planner, Task
 from platypoos.simulator import Simulator
 

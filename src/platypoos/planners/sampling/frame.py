@@ -23,8 +23,8 @@ from platypoos.models.advice import Advisor
 from platypoos.models.base import Access, actions_of
 from platypoos.models.failures import located
 from platypoos.models.points import Point, as_action, pointed
-from platypoos.plan import Plan
 from platypoos.planners.platypus.session import Clock
+from platypoos.results import Plan
 from platypoos.search.base import Planner, Task
 from platypoos.simulator import Request, Simulator
 from platypoos.simulator.requests import Walk
