@@ -36,7 +36,7 @@ def test_a_discount_in_percent():
 @pytest.mark.parametrize("given", ["uct", "UCT", pp.planners.UCT])
 def test_a_planner_by_its_name(given):
     with pytest.raises(
-        pp.InvalidArgument, match=r"write planner=pp\.UCT\(discount=0\.95, horizon=…"
+        pp.InvalidArgument, match=r"write planner=pp\.planners\.UCT\(discount=0\.95, horizon=…"
     ):
         pp.plan(MODEL, budget=100, planner=given)
     with pytest.raises(pp.InvalidArgument, match=r"planner must be .* got 'best'$"):

@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple
 
-from platypoos.checks import nearest
+from platypoos.checks import nearest, required_fields
 from platypoos.discounting import span
 from platypoos.errors import InvalidArgument
 from platypoos.lab.arena.challenge import Challenge, Reference
@@ -54,7 +54,7 @@ def _asked_for_accuracy(challenge: Challenge) -> dict[str, Any]:
     return {**_range_with_noise(challenge), "epsilon": ACCURACY * _returns(challenge)}
 
 
-ENTRANTS: dict[str, tuple[str, Told]] = {
+SETTINGS: dict[str, tuple[str, Told]] = {
     "Platypus": ("platypus", _nothing),
     "Platypus (kernels)": ("platypus-kernels", _nothing),
     "PlaTγPOOS": ("platypoos", _nothing),
@@ -91,6 +91,21 @@ ENTRANTS: dict[str, tuple[str, Told]] = {
     "Random": ("random", _nothing),
 }
 """What tables call a planner, its name, and what it is told of a challenge."""
+
+
+def _all_entrants() -> dict[str, tuple[str, Told]]:
+    """The table, and each planner for lists that needs to be told nothing and is not in it."""
+    known = {name for name, _ in SETTINGS.values()}
+    others = {
+        kind.__name__: (name, _nothing)
+        for name, kind in available().items()
+        if kind.lists and name not in known and required_fields(kind) == ["discount"]
+    }
+    return SETTINGS | others
+
+
+ENTRANTS = _all_entrants()
+"""All that take part."""
 
 
 class _Known(NamedTuple):
