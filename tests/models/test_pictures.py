@@ -297,7 +297,7 @@ def test_the_doctor_compares_pictures(monkeypatch):
     monkeypatch.setattr(registry, "_FAMILIES", list(registry._FAMILIES))
     report = pp.check_simulator(Sign)
     assert report.pictures == "the same as the original's in 3 restored states"
-    assert f"  pictures: {report.pictures}\n" in str(report)
+    assert f"  pictures {report.pictures}\n" in str(report)
     assert report.as_dict()["pictures"] == report.pictures
     assert pp.check_simulator(Sign, pictures=False).pictures == ""
     assert "not compared: Walk cannot be rendered" in pp.check_simulator(Walk).pictures

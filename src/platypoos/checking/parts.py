@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from platypoos.models.gymnasium.model import GymnasiumModel
-from platypoos.models.gymnasium.painting import painter_of, picture
+from platypoos.models.gymnasium.pictures import picture
 from platypoos.models.gymnasium.trial import random_drive
 
 _STATES, _LENGTH, _SECONDS = 2000, 200, 5.0
@@ -166,7 +166,7 @@ def compare_pictures(model: GymnasiumModel, rng: np.random.Generator) -> tuple[s
 
 def _differences(model: GymnasiumModel, rng: np.random.Generator) -> list[float]:
     """The share of pixels that differ, for each restored state."""
-    painter, notes = painter_of(model), model.keeper.notes
+    painter, notes = model.painter(), model.keeper.notes
     own = painter is model.keeper
     if not own:
         painter.notes = None if notes is None else notes.blank()

@@ -9,32 +9,8 @@ import numpy as np
 
 from platypoos.errors import InvalidArgument
 from platypoos.models.gymnasium.making import choose_gl, make_environment
-from platypoos.models.gymnasium.notes import bare
 from platypoos.models.gymnasium.registry import METHODS, native_keeper
 from platypoos.models.gymnasium.snapshots import DeepCopyKeeper, Keeper
-
-
-def draw(model: Any, state: Any) -> Any:
-    """A picture of a state of a ``GymnasiumModel``."""
-    if model.keeper.can_render():
-        if state is not model._live:
-            model.restore(state)
-        return picture(model.keeper, model.name)
-    painter = painter_of(model)
-    painter.restore({"s": state} if hasattr(model, "successors") else bare(state))
-    model._live = None  # MiniGrid's painter has put its things into this state
-    return picture(painter, model.name)
-
-
-def painter_of(model: Any) -> Keeper:
-    """The keeper of the environment that draws the states of a ``GymnasiumModel``."""
-    if model.keeper.can_render():
-        return model.keeper  # type: ignore[no-any-return]
-    if model._painter is None:
-        env, options = model._recipe
-        recipe = env if isinstance(env, str) else model.env.spec
-        model._painter = make_painter(recipe, options, model.seed, model.method, model.name)
-    return model._painter  # type: ignore[no-any-return]
 
 
 def picture(keeper: Keeper, name: str) -> Any:
