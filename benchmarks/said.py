@@ -4,7 +4,7 @@
 
 Taxi-v4 with its own mask of legal actions and without it, MountainCar-v0 with and without cells:
 the default planner, 10 first states, the share of episodes that reach the goal by calls for each
-decision. Watching: the time of a plan of a Python model over that of the same plan of a ledger
+decision. Watching: the time of a plan of a Python model over that of the same plan of a simulator
 that does not look for broken models, the median of pairs that were run in turn.
 """
 

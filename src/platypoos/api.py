@@ -10,11 +10,17 @@ from pathlib import Path
 from typing import Any
 
 from platypoos.checking.hidden import check_goes_on, may_hide_its_state
-from platypoos.checks import check_count, check_horizon, check_number, is_environment
+from platypoos.checks import (
+    Seed,
+    check_count,
+    check_horizon,
+    check_number,
+    is_environment,
+    make_generator,
+)
 from platypoos.choosing import choose_planner, with_memory
 from platypoos.episode import Record, check_keep
 from platypoos.errors import InvalidArgument
-from platypoos.ledger.streams import Seed, make_generator
 from platypoos.models.base import Access, access_of, actions_of, is_compiled
 from platypoos.models.failures import act
 from platypoos.models.gymnasium.model import GymnasiumModel

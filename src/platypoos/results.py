@@ -16,9 +16,9 @@ from platypoos.explain.arrays import coordinate_names
 from platypoos.explain.origin import Origin
 from platypoos.explain.summary import Summary, summarize
 from platypoos.explain.verdict import CLEAR, PROVED, Lead
-from platypoos.ledger.tree import OPENED, ROOT, TERMINAL, Tree
 from platypoos.simulator.pools import Busy
 from platypoos.spaces import Discrete, Space, Tried
+from platypoos.trees.tree import OPENED, ROOT, TERMINAL, Tree
 
 if TYPE_CHECKING:
     from platypoos.explain import Explanation

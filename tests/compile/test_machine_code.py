@@ -19,7 +19,7 @@ from random_trees import THINKING
 import platypoos as pp
 from platypoos.compiled.code import notice
 from platypoos.errors import InvalidArgument
-from platypoos.ledger import tree as tree_arrays
+from platypoos.trees import tree as tree_arrays
 
 
 def masked_table(seed):

@@ -12,8 +12,8 @@ import pytest
 import platypoos as pp
 from platypoos.explain.arrays import SIGNS, bars, courses
 from platypoos.explain.brief import brief
-from platypoos.ledger.tree import path_to
 from platypoos.spaces import Tried
+from platypoos.trees.tree import path_to
 
 NAMES = ("right <b>", "left")
 

@@ -91,8 +91,8 @@ def test_control_gives_each_step_its_budget():
 
 
 def test_the_ledger_refuses_before_it_calls():
-    from platypoos.ledger.tree import make_tree, set_node, set_root
     from platypoos.search.tree_simulator import TreeSimulator
+    from platypoos.trees.tree import make_tree, set_node, set_root
 
     counted = Counted(pp.problems.Garnet(10, 2, seed=0), "python")
     tree = make_tree(3)

@@ -14,7 +14,7 @@ from gymnasium.spaces import Discrete
 
 import platypoos as pp
 from platypoos import video
-from platypoos.ledger.streams import make_generator
+from platypoos.checks import make_generator
 from platypoos.models.gymnasium import making, registry
 from platypoos.models.gymnasium.making import make_environment
 from platypoos.models.gymnasium.physics import MuJoCo

@@ -10,8 +10,8 @@ import textbook
 from random_trees import RandomTree
 
 import platypoos as pp
-from platypoos.ledger.tree import OPENED
 from platypoos.planners.olop import episodes_and_length
+from platypoos.trees.tree import OPENED
 
 CASES = 200  # random models for each planner; seeds 0 … 199
 

@@ -9,8 +9,8 @@ import pytest
 from random_trees import NARROW, THINKING
 
 import platypoos as pp
-from platypoos.ledger.tree import TERMINAL
 from platypoos.search.base import RangePlanner
+from platypoos.trees.tree import TERMINAL
 
 every_planner = pytest.mark.parametrize("make", THINKING.values(), ids=THINKING)
 every_access = pytest.mark.parametrize("access", ["restore", "reset"])

@@ -8,7 +8,7 @@ import pytest
 from random_trees import RandomTree
 
 import platypoos as pp
-from platypoos.ledger.tree import OPENED
+from platypoos.trees.tree import OPENED
 
 CASES = 200  # random models for each planner and access; seeds 0 … 199
 

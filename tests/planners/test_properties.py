@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from random_trees import RandomTree
 
 import platypoos as pp
-from platypoos.ledger.tree import OPENED, ROOT, TERMINAL
 from platypoos.search.layered import LayeredPlanner
+from platypoos.trees.tree import OPENED, ROOT, TERMINAL
 
 PLANNERS = {name: make(0.9) for name, make in random_trees.LAYERED.items()}
 PLANNERS["platypoos-paper"] = pp.PlaTyPOOS(0.9, budget_use="paper")

@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 from random_trees import RandomTree
 
 import platypoos as pp
-from platypoos.ledger.tree import OPENED
 from platypoos.search import counts, schedules
 from platypoos.search.counts import NODES, QUOTA
+from platypoos.trees.tree import OPENED
 
 
 def table(schedule):

@@ -10,10 +10,10 @@ from random_trees import RandomTree
 
 import platypoos as pp
 from platypoos import lab
-from platypoos.ledger.tickets import ticket
 from platypoos.planners.cem import MOMENTUM, TRUST
 from platypoos.search.base import Task
 from platypoos.search.sequences import whole_length
+from platypoos.trees.tickets import ticket
 
 CASES = 200  # random models for each planner; seeds 0 … 199
 PLANNERS = [pp.planners.SequenceSearch, pp.planners.CEM, pp.planners.RandomShooting]

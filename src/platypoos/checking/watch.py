@@ -1,7 +1,7 @@
 """Notice broken models while planning: steps that change their state, and random dynamics.
 
-A look costs as much as a cheap step or two, so a ledger looks a few times at the start of a plan,
-and again each time that the number of calls has doubled.
+A look costs as much as a cheap step or two, so a simulator looks a few times at the start of a
+plan, and again each time that the number of calls has doubled.
 """
 
 from __future__ import annotations

@@ -19,9 +19,9 @@ from platypoos.explain.sequences import (
     spread_of,
 )
 from platypoos.explain.verdict import PROVED
-from platypoos.ledger.tree import OPENED, ROOT, TERMINAL
 from platypoos.markup import number
 from platypoos.spaces import Tried
+from platypoos.trees.tree import OPENED, ROOT, TERMINAL
 
 if TYPE_CHECKING:
     from platypoos.results import Plan

@@ -11,8 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from platypoos.discounting import spans
-from platypoos.ledger.tree import OPENED, ROOT, TERMINAL, Tree, path_to
 from platypoos.markup import rounded
+from platypoos.trees.tree import OPENED, ROOT, TERMINAL, Tree, path_to
 
 if TYPE_CHECKING:
     from platypoos.results import Plan

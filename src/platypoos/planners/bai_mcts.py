@@ -14,9 +14,6 @@ from platypoos.compiled.code import borrowed, inlined, jit
 from platypoos.compiled.ledger.drivers import Driver
 from platypoos.discounting import span
 from platypoos.errors import InvalidArgument
-from platypoos.ledger.requests import calls_made, play
-from platypoos.ledger.tickets import ticket
-from platypoos.ledger.tree import ROOT, TERMINAL, Tree
 from platypoos.planners.closed_loop.bai_mcts import plan_by_bai
 from platypoos.results import Plan
 from platypoos.search.base import RangePlanner, Task
@@ -30,6 +27,9 @@ from platypoos.search.growth import (
     options,
     prune,
 )
+from platypoos.trees.requests import calls_made, play
+from platypoos.trees.tickets import ticket
+from platypoos.trees.tree import ROOT, TERMINAL, Tree
 
 Floats = NDArray[np.float64]
 

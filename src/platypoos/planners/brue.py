@@ -11,9 +11,6 @@ import numpy as np
 from platypoos.checks import check_count
 from platypoos.compiled.code import borrowed, jit
 from platypoos.compiled.ledger.drivers import Driver
-from platypoos.ledger.requests import calls_made, play
-from platypoos.ledger.tickets import ticket
-from platypoos.ledger.tree import ROOT, TERMINAL, Tree
 from platypoos.planners.closed_loop.brue import plan_by_brue
 from platypoos.results import Plan
 from platypoos.search.base import Planner, Task
@@ -29,6 +26,9 @@ from platypoos.search.growth import (
     prune,
     random_action,
 )
+from platypoos.trees.requests import calls_made, play
+from platypoos.trees.tickets import ticket
+from platypoos.trees.tree import ROOT, TERMINAL, Tree
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -13,8 +13,6 @@ from platypoos.checks import check_count, check_number
 from platypoos.compiled.code import borrowed, inlined, jit
 from platypoos.compiled.ledger.drivers import Driver
 from platypoos.errors import InvalidArgument
-from platypoos.ledger.requests import calls_made, play
-from platypoos.ledger.tree import Tree
 from platypoos.models.advice import pick
 from platypoos.models.base import actions_of
 from platypoos.models.points import is_pointed, pointed
@@ -35,6 +33,8 @@ from platypoos.search.sequences import (
     lay,
 )
 from platypoos.spaces import Box, Space
+from platypoos.trees.requests import calls_made, play
+from platypoos.trees.tree import Tree
 
 MOMENTUM = 0.1
 """Weight of the old distribution when a new one is fitted."""

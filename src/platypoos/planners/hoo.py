@@ -11,8 +11,6 @@ import numpy as np
 from platypoos.compiled.code import borrowed, jit
 from platypoos.compiled.ledger.drivers import Driver
 from platypoos.discounting import spans
-from platypoos.ledger.requests import calls_made, play
-from platypoos.ledger.tree import ROOT, TERMINAL, Tree
 from platypoos.models.advice import is_legal
 from platypoos.planners.olop import Floats, episodes_of
 from platypoos.results import Plan
@@ -29,6 +27,8 @@ from platypoos.search.growth import (
     random_below,
     wander,
 )
+from platypoos.trees.requests import calls_made, play
+from platypoos.trees.tree import ROOT, TERMINAL, Tree
 
 
 @dataclass(frozen=True, kw_only=True)

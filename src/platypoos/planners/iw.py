@@ -7,8 +7,6 @@ from typing import ClassVar
 
 import numpy as np
 
-from platypoos.ledger.protocol import Ledger
-from platypoos.ledger.tree import ROOT, TERMINAL, Tree
 from platypoos.results import Plan
 from platypoos.search.base import Task
 from platypoos.search.growth import Growth, begin, finish
@@ -20,6 +18,8 @@ from platypoos.search.novelty import (
     legal_actions,
     make_child,
 )
+from platypoos.trees.protocol import Sampler
+from platypoos.trees.tree import ROOT, TERMINAL, Tree
 
 
 @dataclass(frozen=True)
@@ -76,7 +76,7 @@ class IW(NoveltyPlanner):
         return finish(self, task, sim, tree, end, tree.value)
 
 
-def search(task: Task, sim: Ledger, tree: Tree, growth: Growth, width: int) -> None:
+def search(task: Task, sim: Sampler, tree: Tree, growth: Growth, width: int) -> None:
     """Depth by depth, evaluate all children of the states that are new."""
     rng = np.random.default_rng(growth.seed)
     reader, table = FeatureReader(task.model, width), NoveltyTable(width)

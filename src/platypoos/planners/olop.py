@@ -13,8 +13,6 @@ from platypoos.checks import check_number
 from platypoos.compiled.code import borrowed, jit
 from platypoos.compiled.ledger.drivers import Driver
 from platypoos.discounting import spans
-from platypoos.ledger.requests import calls_made, play
-from platypoos.ledger.tree import TERMINAL, Tree
 from platypoos.results import Plan
 from platypoos.search.base import RangePlanner, Task
 from platypoos.search.growth import (
@@ -26,6 +24,8 @@ from platypoos.search.growth import (
     plan_by_plays,
     prune,
 )
+from platypoos.trees.requests import calls_made, play
+from platypoos.trees.tree import TERMINAL, Tree
 
 Floats = NDArray[np.float64]
 

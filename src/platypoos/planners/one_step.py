@@ -7,10 +7,10 @@ from typing import ClassVar
 
 import numpy as np
 
-from platypoos.ledger.tree import ROOT
 from platypoos.results import Plan
 from platypoos.search.base import Planner, Task
 from platypoos.search.growth import begin_opened, finish, follow_scores, plan_by_plays
+from platypoos.trees.tree import ROOT
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,6 @@ from typing import Any, ClassVar
 
 from platypoos.compiled.code import borrowed, jit
 from platypoos.compiled.ledger.drivers import Driver
-from platypoos.ledger.tree import ROOT, TERMINAL, Tree, set_root
 from platypoos.models.base import Access
 from platypoos.results import Plan
 from platypoos.search.base import RangePlanner, Task
@@ -22,6 +21,7 @@ from platypoos.search.frontier import (
     replace_top,
     top_leaf,
 )
+from platypoos.trees.tree import ROOT, TERMINAL, Tree, set_root
 
 
 @dataclass(frozen=True, kw_only=True)

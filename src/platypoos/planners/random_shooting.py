@@ -10,8 +10,6 @@ from numpy.typing import NDArray
 
 from platypoos.compiled.code import borrowed, jit
 from platypoos.compiled.ledger.drivers import Driver
-from platypoos.ledger.requests import calls_made, play
-from platypoos.ledger.tree import Tree
 from platypoos.models.base import actions_of
 from platypoos.models.points import is_pointed, pointed
 from platypoos.planners.sampling.frame import Batch, Sampler, plan_in_box
@@ -28,6 +26,8 @@ from platypoos.search.sequences import (
     lay,
 )
 from platypoos.spaces import Box, Space
+from platypoos.trees.requests import calls_made, play
+from platypoos.trees.tree import Tree
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -8,8 +8,6 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from platypoos.ledger.protocol import Ledger
-from platypoos.ledger.tree import ROOT, TERMINAL, Tree
 from platypoos.results import Plan
 from platypoos.search.base import Task
 from platypoos.search.growth import Growth, begin, finish
@@ -23,6 +21,8 @@ from platypoos.search.novelty import (
     legal_actions,
     make_child,
 )
+from platypoos.trees.protocol import Sampler
+from platypoos.trees.tree import ROOT, TERMINAL, Tree
 
 ONCE = np.ones(1, np.int64)
 NEGLIGIBLE = 0.01
@@ -115,7 +115,7 @@ class _Rollouts:
     """The tree of one plan, and what walks have solved of it."""
 
     def __init__(
-        self, task: Task, sim: Ledger, tree: Tree, growth: Growth, width: int, deepest: int
+        self, task: Task, sim: Sampler, tree: Tree, growth: Growth, width: int, deepest: int
     ) -> None:
         self._sim, self._tree, self._growth = sim, tree, growth
         self._budget = task.budget

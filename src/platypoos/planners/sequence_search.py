@@ -10,8 +10,6 @@ from numpy.typing import NDArray
 
 from platypoos.compiled.code import borrowed, inlined, jit
 from platypoos.compiled.ledger.drivers import Driver
-from platypoos.ledger.requests import calls_made, play
-from platypoos.ledger.tree import Tree
 from platypoos.results import Plan
 from platypoos.search.base import Task
 from platypoos.search.growth import Growth, random_below
@@ -26,6 +24,8 @@ from platypoos.search.sequences import (
     judge,
     lay,
 )
+from platypoos.trees.requests import calls_made, play
+from platypoos.trees.tree import Tree
 
 SEED_SHARE = 0.4
 """Share of the budget for sequences of one action, where there is nothing better to start from."""

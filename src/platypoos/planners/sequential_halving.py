@@ -12,9 +12,6 @@ from numpy.typing import NDArray
 from platypoos.checks import check_count
 from platypoos.compiled.code import borrowed, inlined, jit
 from platypoos.compiled.ledger.drivers import Driver
-from platypoos.ledger.requests import calls_made, play
-from platypoos.ledger.tickets import ticket
-from platypoos.ledger.tree import ROOT, TERMINAL, Tree
 from platypoos.results import Plan
 from platypoos.search.base import Planner, Task
 from platypoos.search.growth import (
@@ -28,6 +25,9 @@ from platypoos.search.growth import (
     prune,
     wander,
 )
+from platypoos.trees.requests import calls_made, play
+from platypoos.trees.tickets import ticket
+from platypoos.trees.tree import ROOT, TERMINAL, Tree
 
 Ints = NDArray[np.int64]
 

@@ -11,7 +11,6 @@ import numpy as np
 from platypoos.checks import check_floor
 from platypoos.compiled.code import borrowed, jit
 from platypoos.compiled.ledger.drivers import Driver
-from platypoos.ledger.tree import ROOT, TERMINAL, Tree, set_root
 from platypoos.models.base import Access
 from platypoos.results import Plan
 from platypoos.search.base import Planner, Task
@@ -28,6 +27,7 @@ from platypoos.search.frontier import (
     top_key,
 )
 from platypoos.search.growth import find_floor
+from platypoos.trees.tree import ROOT, TERMINAL, Tree, set_root
 
 
 @dataclass(frozen=True)

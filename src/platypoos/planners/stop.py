@@ -12,9 +12,6 @@ from numpy.typing import NDArray
 from platypoos.checks import LARGEST_BUDGET
 from platypoos.compiled.code import borrowed, jit
 from platypoos.compiled.ledger.drivers import Driver
-from platypoos.ledger.requests import ask_legal, calls_made, play
-from platypoos.ledger.tickets import ticket
-from platypoos.ledger.tree import ROOT, TERMINAL, Tree, set_root
 from platypoos.models.advice import count_legal
 from platypoos.results import Plan
 from platypoos.search.base import ConfidencePlanner, Task
@@ -29,6 +26,9 @@ from platypoos.search.frontier import (
     top_leaf,
 )
 from platypoos.search.growth import finish
+from platypoos.trees.requests import ask_legal, calls_made, play
+from platypoos.trees.tickets import ticket
+from platypoos.trees.tree import ROOT, TERMINAL, Tree, set_root
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]

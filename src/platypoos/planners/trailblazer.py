@@ -9,8 +9,6 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from platypoos.ledger.protocol import Ledger
-from platypoos.ledger.tree import ROOT, TERMINAL, Tree
 from platypoos.models.base import Access
 from platypoos.results import Plan
 from platypoos.search.base import ConfidencePlanner, Task
@@ -22,6 +20,8 @@ from platypoos.search.growth import (
     most_played,
     open_node,
 )
+from platypoos.trees.protocol import Sampler
+from platypoos.trees.tree import ROOT, TERMINAL, Tree
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -188,7 +188,7 @@ class Search(Elimination):
     root = ROOT
 
     def __init__(
-        self, planner: TrailBlazer, task: Task, sim: Ledger, tree: Tree, growth: Growth
+        self, planner: TrailBlazer, task: Task, sim: Sampler, tree: Tree, growth: Growth
     ) -> None:
         super().__init__(planner, task)
         self.sim: Any = sim

@@ -11,9 +11,6 @@ from platypoos.checks import check_count, check_number
 from platypoos.compiled.code import borrowed, inlined, jit
 from platypoos.compiled.ledger.drivers import Driver
 from platypoos.errors import InvalidArgument
-from platypoos.ledger.requests import calls_made, play
-from platypoos.ledger.tickets import ticket
-from platypoos.ledger.tree import ROOT, TERMINAL, Tree
 from platypoos.planners.closed_loop.uct import plan_by_uct
 from platypoos.results import Plan
 from platypoos.search.base import Planner, Task
@@ -27,6 +24,9 @@ from platypoos.search.growth import (
     options,
     prune,
 )
+from platypoos.trees.requests import calls_made, play
+from platypoos.trees.tickets import ticket
+from platypoos.trees.tree import ROOT, TERMINAL, Tree
 
 
 @dataclass(frozen=True, kw_only=True)

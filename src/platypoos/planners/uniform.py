@@ -12,9 +12,6 @@ from platypoos.checks import check_flag, check_floor
 from platypoos.compiled.code import jit
 from platypoos.compiled.ledger.drivers import Driver
 from platypoos.discounting import spans
-from platypoos.ledger.requests import ask_legal, evaluate
-from platypoos.ledger.tickets import ticket
-from platypoos.ledger.tree import ROOT, TERMINAL, Tree, set_node, set_root
 from platypoos.models.advice import Advice, is_legal
 from platypoos.models.base import Access
 from platypoos.results import Plan
@@ -22,6 +19,9 @@ from platypoos.search import schedules
 from platypoos.search.base import Planner, Task
 from platypoos.search.growth import find_floor
 from platypoos.search.running import run_schedule
+from platypoos.trees.requests import ask_legal, evaluate
+from platypoos.trees.tickets import ticket
+from platypoos.trees.tree import ROOT, TERMINAL, Tree, set_node, set_root
 
 Ints = NDArray[np.int64]
 

@@ -98,7 +98,7 @@ def _plan(planner: Planner, task: Task, budget: int, *, remembers: bool) -> Plan
         stop=None,
         open_ended=False,
         memory=task.memory if remembers else None,
-        ledgers=[],
+        samplers=[],
     )
     return planner._plan(part)  # noqa: SLF001  the task has been checked
 

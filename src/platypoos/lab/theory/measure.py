@@ -13,11 +13,11 @@ from numpy.typing import NDArray
 
 from platypoos.errors import InvalidArgument
 from platypoos.lab.problems import MadeToOrder
-from platypoos.ledger.tree import OPENED, Tree
 from platypoos.models.base import Access
 from platypoos.planners import Planner
 from platypoos.problems import Problem
 from platypoos.search.layered import LayeredPlanner
+from platypoos.trees.tree import OPENED, Tree
 
 FINE = 1e-12
 """Secrets whose gap is a smaller part of ν than this are lost in rounding; none is measured."""

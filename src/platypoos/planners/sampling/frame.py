@@ -18,7 +18,6 @@ from numpy.typing import NDArray
 
 from platypoos.checks import check_count
 from platypoos.errors import InvalidArgument, ModelError
-from platypoos.ledger.tree import ROOT, TERMINAL, Tree, make_tree, set_node, set_root
 from platypoos.models.advice import Advisor
 from platypoos.models.base import Access, actions_of
 from platypoos.models.failures import located
@@ -29,6 +28,7 @@ from platypoos.search.base import Planner, Task
 from platypoos.simulator import Request, Simulator
 from platypoos.simulator.requests import Walk
 from platypoos.spaces import Box, Space, Tried
+from platypoos.trees.tree import ROOT, TERMINAL, Tree, make_tree, set_node, set_root
 
 Floats = NDArray[np.float64]
 

@@ -1,17 +1,17 @@
-"""What planners ask a ledger for: the same words around Python models and in compiled code."""
+"""What planners ask a sampler for: the same words around Python models and in compiled code."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from platypoos.ledger.protocol import Floats, Nodes
-from platypoos.ledger.tree import Tree
+from platypoos.trees.protocol import Floats, Nodes
+from platypoos.trees.tree import Tree
 
 
 def evaluate(sim: Any, tree: Tree, nodes: Nodes, repeats: Nodes) -> bool:
     """Evaluate the last action of each node ``repeats`` times; all samples go into the tree.
 
-    Inside compiled planners the same name means the compiled ledger
+    Inside compiled planners the same name means the compiled sampler
     (``machine_requests.py``). Returns False only there, when the model failed.
     """
     sim.evaluate(tree, nodes, repeats)

@@ -1,4 +1,4 @@
-"""What every ledger can do: the one way in which planners reach a model."""
+"""What every sampler can do: the one way in which planners reach a model."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from platypoos.errors import InvalidArgument
-from platypoos.ledger.meeting import Homes
-from platypoos.ledger.tree import Tree
 from platypoos.models.advice import Advice
 from platypoos.models.base import Access
 from platypoos.simulator.pace import Pace
+from platypoos.trees.meeting import Homes
+from platypoos.trees.tree import Tree
 
 if TYPE_CHECKING:
     from platypoos.compiled.ledger.drivers import Driver
@@ -23,7 +23,7 @@ Nodes = NDArray[np.int64]
 Floats = NDArray[np.float64]
 
 
-class Ledger(ABC):
+class Sampler(ABC):
     """The only caller of a model in one plan: it counts calls, and keeps states and samples."""
 
     model: Any
@@ -90,7 +90,7 @@ class Ledger(ABC):
 
     @abstractmethod
     def adopt(self, other: Any, nodes: Nodes) -> None:
-        """Take over the states of nodes of another ledger of this kind."""
+        """Take over the states of nodes of another sampler of this kind."""
 
     @abstractmethod
     def states_of(self, nodes: Nodes) -> Any:
