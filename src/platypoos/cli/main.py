@@ -27,7 +27,6 @@ from platypoos.cli.options import (
 from platypoos.cli.planners import add_planners_command
 from platypoos.cli.play import add_simulator_commands
 from platypoos.errors import InvalidArgument, PlatypoosError
-from platypoos.explain.verdict import how_sure, lead_of
 from platypoos.named import make
 from platypoos.problems import Problem, SwitchChain
 from platypoos.problems import available as problems
@@ -35,12 +34,6 @@ from platypoos.problems.base import optimal_values
 from platypoos.results import Plan
 from platypoos.version import __version__
 
-ACTIONS = {
-    "switch-chain": ("stay", "switch"),
-    "grid": ("up", "right", "down", "left"),
-    "battery": ("wait", "buy", "sell"),
-}
-"""Names of actions, where they have some."""
 COMPILE_FROM = 2_000_000
 """Budgets from here on are planned in machine code; below, compiling takes longer than it saves."""
 
@@ -157,7 +150,6 @@ def _warm_up(_args: argparse.Namespace) -> None:
 
 
 def _plan(args: argparse.Namespace) -> None:
-    names = ACTIONS.get(args.problem, ())
     settings = {} if args.noise is None else {"noise": args.noise}
     problem = make(problems(), "problem", args.problem, settings)
     planner = make_planner(args.planner, args.discount, args.set)
@@ -178,7 +170,6 @@ def _plan(args: argparse.Namespace) -> None:
         access=args.access,
     )
     optimal = _optimal(problem, found)
-    labels = [names[action] if names else f"action {action}" for action in range(found.space.n)]
     schedule = None
     if args.schedule:
         if not hasattr(planner, "schedule"):
@@ -188,7 +179,7 @@ def _plan(args: argparse.Namespace) -> None:
             )
         schedule = planner.schedule(budget, found.space.n, args.access, args.horizon)
     if args.json:
-        result = _as_json(args, found, labels, optimal)
+        result = _as_json(args, found, optimal)
         if schedule is not None:
             columns = ("depth", "p", "evaluations", "quota", "nodes")
             result["schedule"] = [
@@ -196,14 +187,13 @@ def _plan(args: argparse.Namespace) -> None:
             ]
         print(json.dumps(result))
         return
-    horizon = "" if args.horizon is None else f", horizon {args.horizon}"
-    access = ", access reset (open loop)" if args.access == "reset" else ""
-    how = f"discount {args.discount:g}{horizon}{access}, seed {args.seed}"
-    print(f"{args.problem}, {args.planner}, {how}")
-    print(explain(found, labels))
+    access = ", access reset" if args.access == "reset" else ""
+    print(f"{args.problem}, {args.planner}{access}, seed {args.seed}")
+    print(found)
     if optimal is not None:
         regret = optimal.max() - optimal[found.action_index]
-        print(f"known answer: {labels[int(optimal.argmax())]}; simple regret {regret:.6g}")
+        best = found.action_names[int(optimal.argmax())]
+        print(f"known answer: {best}; simple regret {regret:.6g}")
     if schedule is not None:
         print()
         print(schedule)
@@ -219,36 +209,9 @@ def _optimal(problem: Any, found: Plan) -> NDArray[np.float64] | None:
         return None
 
 
-def explain(found: Plan, labels: Sequence[str]) -> str:
-    """The decision and why, as a table."""
-    lines = [f"decision: {labels[found.action_index]} (action {found.action_index})", ""]
-    width = max(len(label) for label in labels)
-    lines.append(f"  {'first action':<{max(width, 12)}}  {'value':>14}")
-    for action, value in enumerate(found.action_values):
-        mark = "*" if action == found.action_index else " "
-        shown = "not evaluated" if math.isnan(value) else f"{value:.6g}"
-        lines.append(f"{mark} {labels[action]:<{max(width, 12)}}  {shown:>14}")
-    sequence = " ".join(str(action) for action in found.action_indices[:16])
-    more = " …" if len(found.actions) > 16 else ""
-    lines += [
-        "",
-        (lead_of(found) or "there is no runner-up"),
-        f"best sequence: {sequence}{more} ({len(found.actions)} steps)",
-        f"depth reached: {found.depth}, calls used: {found.calls}"
-        + ("" if found.budget is None else f" of {found.budget}"),
-    ]
-    if how_sure(found):
-        lines.append(how_sure(found))
-    if found.reached is not None:
-        within = "reached" if found.reached else "not reached"
-        lines.append(f"the accuracy asked for was {within} within {found.budget} calls")
-    return "\n".join(lines)
-
-
 def _as_json(
     args: argparse.Namespace,
     found: Plan,
-    labels: Sequence[str],
     optimal: NDArray[np.float64] | None,
 ) -> dict[str, Any]:
     def number(value: float) -> float | None:
@@ -261,7 +224,7 @@ def _as_json(
         "access": args.access,
         "seed": args.seed,
         "action": found.action_index,
-        "action_name": labels[found.action_index],
+        "action_name": found.action_names[found.action_index],
         "actions": list(found.action_indices),
         "value": number(found.value),
         "action_values": [number(value) for value in found.action_values.tolist()],
