@@ -11,13 +11,14 @@ from typing import Any
 from platypoos.api import Agent, control, plan
 from platypoos.cli.options import (
     DEFAULT_BUDGET,
-    add_planner_options,
+    ENVIRONMENT,
+    PLANNER,
+    add_options,
     as_settings,
     make_environment,
     make_planner,
     whole,
 )
-from platypoos.cli.play import add_environment_options
 from platypoos.errors import InvalidArgument
 from platypoos.models.wrappers import NoisyReward
 from platypoos.named import is_own, make
@@ -55,20 +56,13 @@ def add_explain_command(commands: Any) -> None:
         help="a problem, as for 'platypoos plan', a Gymnasium id such as CartPole-v1, or a "
         "function of your own that makes a model (%(default)s)",
     )
-    add_environment_options(one)
-    add_planner_options(one)
+    add_options(one, *ENVIRONMENT, *PLANNER, "noise", "access", "deadline", "quiet")
     one.add_argument("--actions", type=whole, help="values of each coordinate of a continuous box")
-    one.add_argument("--noise", type=float, help="half-width of noise in the rewards")
-    one.add_argument("--access", choices=["restore", "reset"], help="(what the model declares)")
-    one.add_argument(
-        "--deadline", type=float, metavar="SECONDS", help="plan for so long, or each step"
-    )
     one.add_argument("--steps", type=whole, help="explain an episode of so many steps")
     one.add_argument("--out", type=Path, default=Path("why.html"), help="the page (%(default)s)")
     one.add_argument(
         "--film", type=Path, help="also film the episode with each plan's look-ahead, .gif or .mp4"
     )
-    one.add_argument("--quiet", action="store_true", help="no progress")
     one.set_defaults(run=run_explain)
 
 
