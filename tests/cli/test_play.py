@@ -172,7 +172,7 @@ def test_access_that_was_asked_for_is_told(tmp_path, capsys):
     assert "CartPole-v1, platypus, access reset (open loop): 2 steps" in capsys.readouterr().out
     assert json.loads(table.read_text())["access"] == "reset"
     assert main(["plan", "--access", "reset", "--budget", "20"]) == 0
-    assert "discount 0.95, access reset (open loop), seed 0\n" in capsys.readouterr().out
+    assert "platypus, access reset (open loop), seed 0\n" in capsys.readouterr().out
 
 
 def test_play_with_sparse_actions(capsys):

@@ -83,7 +83,7 @@ def _plan(args: argparse.Namespace) -> None:
             ]
         print(json.dumps(result))
         return
-    access = ", access reset" if args.access == "reset" else ""
+    access = ", access reset (open loop)" if args.access == "reset" else ""
     print(f"{args.problem}, {args.planner}{access}, seed {args.seed}")
     print(found)
     if optimal is not None:
