@@ -53,7 +53,7 @@ BAD: dict[str, tuple[Any, ...]] = {
     "access": ("sideways", 3),
     "timeout": (0, -1, "x", float("nan")),
     "executor": (3, "x"),
-    "planner": (3, "platypus", pp.UCT),
+    "planner": (3, "platypus", pp.planners.UCT),
 }
 
 
@@ -174,7 +174,8 @@ def run(case: Case) -> Outcome:
             agent = pp.Agent(running.model, **arguments)
             odd = case.world.fault.number
             for step in range(case.steps):
-                plans.append(agent.act(running.model.initial_state))
+                agent.act(running.model.initial_state)
+                plans.append(agent.plan)
                 agent.observe((0.0, None, 1e300, -1.0)[(odd + step) % 4])
     except BaseException as raised:  # noqa: BLE001  whatever it is, it is judged
         error = raised

@@ -58,7 +58,7 @@ def signature_of(name: str) -> dict[str, str]:
             if can_use(name, access):
                 plan = planner.plan(model, budget=BUDGET, seed=7, access=access)
                 seen[f"{label}, {access}"] = facts(plan)
-        episode = pp.control(model, planner, budget=BUDGET, steps=STEPS, seed=8)
+        episode = pp.control(model, planner=planner, budget=BUDGET, steps=STEPS, seed=8)
         actions, calls = (" ".join(map(str, x)) for x in (episode.actions, episode.step_calls))
         seen[f"{label}, episode"] = f"actions {actions}, calls {calls}"
     return seen

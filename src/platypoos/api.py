@@ -9,19 +9,25 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from platypoos.checks import check_count, check_horizon, check_number, is_environment
+from platypoos.checking.hidden import check_goes_on, may_hide_its_state
+from platypoos.checks import (
+    Seed,
+    check_count,
+    check_horizon,
+    check_number,
+    is_environment,
+    make_generator,
+)
 from platypoos.choosing import choose_planner, with_memory
 from platypoos.episode import Record, check_keep
 from platypoos.errors import InvalidArgument
-from platypoos.ledger.streams import Seed, make_generator
 from platypoos.models.base import Access, access_of, actions_of, is_compiled
 from platypoos.models.failures import act
 from platypoos.models.gymnasium.model import GymnasiumModel
-from platypoos.models.hidden import check_goes_on, may_hide_its_state
 from platypoos.models.points import as_point, is_pointed
-from platypoos.plan import Episode, Origin, Plan
 from platypoos.planners.platypus.planner import Platypus
 from platypoos.progress import StepBar
+from platypoos.results import Episode, Origin, Plan
 from platypoos.search.base import Asked, Planner, initial_state
 from platypoos.video import Film, film_of
 
@@ -75,6 +81,7 @@ def plan(
     (0, 1000)
     """
     asked = Asked(budget, deadline, stop, horizon, access, executor, timeout)
+    check_state(state)
     made = as_model(model)
     start = initial_state(made) if state is None else state
     try:
@@ -82,6 +89,14 @@ def plan(
     finally:
         if made is not model:
             made.restore(made.initial_state)
+
+
+def check_state(state: Any) -> None:
+    """Raise if a planner was passed in the place of the state."""
+    if isinstance(state, Planner):
+        raise InvalidArgument(
+            f"the second argument is the state to start from, got {state!r}; pass planner="
+        )
 
 
 def as_model(model: Any) -> Any:
@@ -119,10 +134,10 @@ class Agent:
     >>> agent = pp.Agent(chain, budget=300, seed=0)
     >>> state = chain.initial_state
     >>> for _ in range(3):
-    ...     plan = agent.act(state)
-    ...     state, reward, ended = chain.step(state, plan.action, rng)
+    ...     action = agent.act(state)
+    ...     state, reward, ended = chain.step(state, action, rng)
     ...     agent.observe(reward)
-    >>> plan.action, plan.calls
+    >>> action, agent.plan.calls
     (0, 300)
     """
 
@@ -161,8 +176,15 @@ class Agent:
         self.steps = 0
         """Steps since the episode began."""
 
-    def act(self, state: Any = UNKNOWN) -> Plan:
-        """Plan for a state; ``plan.action`` is what to do.
+    @property
+    def plan(self) -> Plan:
+        """The plan of the last ``act``: why that action."""
+        if self._plan is None:
+            raise InvalidArgument("there is no plan before the first act")
+        return self._plan
+
+    def act(self, state: Any = UNKNOWN) -> Any:
+        """Plan for a state, and return the action to take; ``agent.plan`` says why.
 
         Args:
             state: where the system is. Left out, what ``observe`` was told; else where the
@@ -175,12 +197,14 @@ class Agent:
                     break
             else:
                 if self.steps:
-                    raise InvalidArgument("where is the system? call act(state), or observe before")
+                    raise InvalidArgument(
+                        "the current state is unknown: call act(state), or observe(state=…) before"
+                    )
                 known = initial_state(self.model)
-            return self.plan_at(known)
+            return self.plan_at(known).action
 
     def plan_at(self, state: Any) -> Plan:
-        """As ``act``, where nobody else acts in the model's environment."""
+        """As ``act``, where nobody else acts in the model's environment; returns the plan."""
         asked, checked = self._asked, 0
         if self.steps == 1 and may_hide_its_state(self.model):
             checked = self._check_goes_on(state)
@@ -271,14 +295,14 @@ class Agent:
 
 def control(
     model: Any,
-    planner: Planner | None = None,
+    state: Any = None,
     *,
     budget: int | None = None,
     deadline: float | None = None,
     steps: int | None = None,
     discount: float | None = None,
     horizon: int | None = None,
-    state: Any = None,
+    planner: Planner | None = None,
     seed: Seed = None,
     access: Access | str | None = None,
     executor: Any = None,
@@ -293,13 +317,13 @@ def control(
     Args:
         model: is planned with, and acted in (in ``model.acting``, if it has other ends there). Or
             a Gymnasium environment, which is played from where it is, or the id of one.
-        planner: :class:`~platypoos.Platypus` if left out.
+        state: where to start; the model's initial state if left out.
         budget: calls for each step.
         deadline: seconds for each step; see ``Agent``.
         steps: the most to take; the horizon if left out.
         discount: as for ``plan``.
         horizon: steps to the end of the episode, from the first state.
-        state: where to start; the model's initial state if left out.
+        planner: :class:`~platypoos.Platypus` if left out.
         seed: an int, a ``SeedSequence`` or a ``Generator``; the noise received depends on it only.
         access: as for ``plan``.
         executor: as for ``plan``.
@@ -314,13 +338,12 @@ def control(
     ``episode``, and the film shows them.
 
     >>> import platypoos as pp
-    >>> episode = pp.control(
-    ...     pp.problems.SwitchChain(), pp.PlaTyPOOS(discount=0.95), budget=1_000, steps=20, seed=0
-    ... )
+    >>> episode = pp.control(pp.problems.SwitchChain(), budget=1_000, steps=20, seed=0)
     >>> episode.actions == (0,) * 20, episode.calls
     (True, 20000)
     """
     steps = _steps_to_take(steps, horizon)
+    check_state(state)
     model = as_model(model)
     acting, planning = make_generator(seed).spawn(2)
     agent = Agent(

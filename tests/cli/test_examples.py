@@ -11,7 +11,7 @@ import pytest
 EXAMPLES = Path(__file__).parents[2] / "examples"
 SAYS = {
     "own_simulator": [
-        "ready to plan with",
+        "safe to plan with",
         "decision: heat (action 1), ahead of the runner-up by ",
         "480,000 calls",
     ],

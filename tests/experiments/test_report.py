@@ -12,10 +12,10 @@ import numpy as np
 import pytest
 
 import platypoos as pp
-from platypoos.experiments import Block, Choice, Experiment, compare, paper, run, write_report
-from platypoos.experiments.lines import across_problems, differences, lines
-from platypoos.experiments.standings_page import markdown_table
-from platypoos.experiments.store import Store
+from platypoos.lab.experiments import Block, Choice, Experiment, compare, paper, run, write_report
+from platypoos.lab.experiments.lines import across_problems, differences, lines
+from platypoos.lab.experiments.standings_page import markdown_table
+from platypoos.lab.experiments.store import Store
 
 
 @pytest.fixture(scope="module")

@@ -91,8 +91,8 @@ def test_control_gives_each_step_its_budget():
 
 
 def test_the_ledger_refuses_before_it_calls():
-    from platypoos.ledger.tree import make_tree, set_node, set_root
     from platypoos.search.tree_simulator import TreeSimulator
+    from platypoos.trees.tree import make_tree, set_node, set_root
 
     counted = Counted(pp.problems.Garnet(10, 2, seed=0), "python")
     tree = make_tree(3)
@@ -101,6 +101,6 @@ def test_the_ledger_refuses_before_it_calls():
     rng = np.random.default_rng(0)
     ledger = TreeSimulator(counted.model, 0, 5, rng, pp.Access.RESTORE, tree)
     ledger.evaluate(tree, np.array([1]), np.array([3]))
-    with pytest.raises(pp.BudgetExceeded, match="3 calls was refused: 3 of the budget of 5"):
+    with pytest.raises(pp.errors.BudgetExceeded, match="3 calls was refused: 3 of the budget of 5"):
         ledger.evaluate(tree, np.array([1]), np.array([3]))
     assert counted.calls == ledger.calls == tree.pulls[1] == 3

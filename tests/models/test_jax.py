@@ -66,7 +66,7 @@ def test_walks_are_those_of_plain_python():
 def test_plans_are_those_of_the_same_model_in_numpy():
     model = pp.JaxModel(step, 3, start())
     same = pp.FunctionModel(plain, 3, (0, 0.5, True))
-    for planner in (pp.PlaTyPOOS(0.9), pp.Platypus(0.9), pp.CEM(discount=0.9)):
+    for planner in (pp.PlaTyPOOS(0.9), pp.Platypus(0.9), pp.planners.CEM(discount=0.9)):
         one, other = (planner.plan(m, budget=300, seed=2) for m in (model, same))
         assert (one.actions, one.calls) == (other.actions, other.calls)
         assert one.value == pytest.approx(other.value)
@@ -78,9 +78,9 @@ def test_boxes_lists_masks_and_keys():
         return place + action, -jnp.abs(place + action) + 0.1 * noise, False
 
     box = pp.JaxModel(move, pp.Box(-1.0, 1.0), jnp.float32(3.0))
-    plan = pp.plan(box, budget=600, planner=pp.MPPI(0.9), seed=0)
+    plan = pp.plan(box, budget=600, planner=pp.planners.MPPI(0.9), seed=0)
     assert plan.action < -0.3
-    assert pp.plan(box, budget=600, planner=pp.MPPI(0.9), seed=0).actions == plan.actions
+    assert pp.plan(box, budget=600, planner=pp.planners.MPPI(0.9), seed=0).actions == plan.actions
     some = pp.JaxModel(
         move, [-1.0, 0.0, 2.0], jnp.float32(3.0), legal=lambda place: jnp.array([False, True, True])
     )

@@ -77,7 +77,7 @@ def test_the_check_finds_what_is_wrong(model, match):
     report = pp.check_model(model)
     assert not report.ok
     assert match in str(report)
-    assert "not ready" in str(report)
+    assert "not safe" in str(report)
 
 
 def test_the_check_tells_whether_states_can_be_shared():

@@ -10,8 +10,8 @@ import textbook
 from random_trees import RandomTree
 
 import platypoos as pp
-from platypoos.ledger.tree import OPENED
 from platypoos.planners.olop import episodes_and_length
+from platypoos.trees.tree import OPENED
 
 CASES = 200  # random models for each planner; seeds 0 … 199
 
@@ -53,7 +53,7 @@ def test_olop_plays_the_sequences_of_the_textbook(access):
     for seed in range(CASES):
         model, record, gamma, budget = random_case(seed)
         width = float(np.random.default_rng(seed).choice([0.0, 0.1, 1.0]))
-        planner = pp.OLOP(gamma, reward_max=1.2, noise=width)
+        planner = pp.planners.OLOP(gamma, reward_max=1.2, noise=width)
         plan = planner.plan(model, budget=budget, seed=seed, access=access)
         episodes, length = episodes_and_length(budget, model.actions.n, gamma)
         for actions, rewards, ended in model.episodes:
@@ -74,7 +74,7 @@ def test_kl_olop_plays_the_sequences_of_the_textbook():
         guaranteed = seed % 2 == 0
         # Sometimes the range is wrong.
         low, high = [(-0.2, 1.2), (0.0, 0.7), (-5.0, 5.0)][seed % 3]
-        planner = pp.KLOLOP(gamma, reward_min=low, reward_max=high, guaranteed=guaranteed)
+        planner = pp.planners.KLOLOP(gamma, reward_min=low, reward_max=high, guaranteed=guaranteed)
         plan = planner.plan(model, budget=budget, seed=seed)
         episodes, length = episodes_and_length(budget, model.actions.n, gamma)
         threshold = math.log(episodes)
@@ -93,7 +93,7 @@ def test_hoo_plays_the_sequences_of_the_textbook():
     alone = played = 0
     for seed in range(CASES):
         model, record, gamma, budget = random_case(seed)
-        planner = pp.HOO(gamma, reward_max=0.3)
+        planner = pp.planners.HOO(gamma, reward_max=0.3)
         plan = planner.plan(model, budget=budget, seed=seed)
         episodes, length = episodes_and_length(budget, model.actions.n, gamma)
         book = textbook.HOOBook(record, length, episodes, 0.3 / (1 - gamma))
@@ -107,7 +107,7 @@ def test_hoo_plays_the_sequences_of_the_textbook():
 
 
 @pytest.mark.parametrize("access", ["restore", "reset"])
-@pytest.mark.parametrize("kind", [pp.UCT, pp.PolynomialUCT])
+@pytest.mark.parametrize("kind", [pp.planners.UCT, pp.planners.PolynomialUCT])
 def test_uct_has_the_statistics_of_a_dictionary(kind, access):
     alone = played = 0
     for seed in range(CASES):
@@ -119,7 +119,7 @@ def test_uct_has_the_statistics_of_a_dictionary(kind, access):
         horizon = min(4, budget // model.actions.n)
 
         def bonus(visits, tries, scale=scale):
-            if kind is pp.UCT:
+            if kind is pp.planners.UCT:
                 return scale * math.sqrt(math.log(visits) / tries)
             return scale * visits**0.25 / tries**0.5
 
@@ -143,7 +143,7 @@ def test_uct_has_the_statistics_of_a_dictionary(kind, access):
 def test_brue_switches_and_updates_as_in_the_textbook():
     for seed in range(CASES):
         model, record, gamma, budget = random_case(seed, most_calls=300)
-        plan = pp.BRUE(gamma, horizon=4).plan(model, budget=budget, seed=seed)
+        plan = pp.planners.BRUE(gamma, horizon=4).plan(model, budget=budget, seed=seed)
         book = textbook.BRUEBook(record, min(4, math.isqrt(budget // model.actions.n)))
         for number, (actions, rewards, ended) in enumerate(model.episodes, 1):
             book.allows(number, actions, rewards)
@@ -159,10 +159,10 @@ def test_brue_switches_and_updates_as_in_the_textbook():
 @pytest.mark.parametrize(
     "planner",
     [
-        pp.BRUE(0.9, horizon=5),
-        pp.HOO(0.9, reward_max=1.0),
-        pp.UCT(0.9, scale=1.0, horizon=5),
-        pp.SequentialHalving(0.9, horizon=5),
+        pp.planners.BRUE(0.9, horizon=5),
+        pp.planners.HOO(0.9, reward_max=1.0),
+        pp.planners.UCT(0.9, scale=1.0, horizon=5),
+        pp.planners.SequentialHalving(0.9, horizon=5),
     ],
     ids=lambda planner: planner.name,
 )
@@ -198,7 +198,7 @@ def test_opd_expands_in_the_order_of_brute_force():
             seen[after.state] = after
             return after
 
-        planner = pp.OPD(gamma, reward_max=1.0)
+        planner = pp.planners.OPD(gamma, reward_max=1.0)
         plan = planner.plan(pp.FunctionModel(step, num_actions, ()), budget=budget, seed=seed)
 
         def value(node, seen=seen, gamma=gamma):
@@ -231,11 +231,13 @@ def test_the_regret_of_opd_obeys_its_bound():
     for seed in range(200):
         problem = pp.problems.Garnet(20, 3, seed=seed)
         for gamma, budget in [(0.5, 30), (0.8, 300), (0.95, 3_000)]:
-            plan = pp.OPD(gamma, reward_max=1.0).plan(problem.compiled(), budget=budget, seed=seed)
+            plan = pp.planners.OPD(gamma, reward_max=1.0).plan(
+                problem.compiled(), budget=budget, seed=seed
+            )
             tree = plan.tree
             opened = np.flatnonzero(tree.flags[: tree.num_nodes] & OPENED)
             bound = gamma ** int(tree.depth[opened].max()) / (1 - gamma)
-            assert pp.simple_regret(problem, plan) <= bound + 1e-12
+            assert pp.problems.simple_regret(problem, plan) <= bound + 1e-12
             bounded += bound < 0.5
     assert bounded > 100
 
@@ -259,7 +261,9 @@ def test_op_mdp_is_opd_where_dynamics_are_deterministic():
         trees = [kind(seed, num_actions, 0.0, ends) for kind in (RandomTree, Listed, RandomTree)]
         plans = [
             kind(gamma, reward_max=1.0).plan(tree, budget=budget, seed=seed)
-            for kind, tree in zip((pp.OPD, pp.OPMDP, pp.OPMDP), trees, strict=True)
+            for kind, tree in zip(
+                (pp.planners.OPD, pp.planners.OPMDP, pp.planners.OPMDP), trees, strict=True
+            )
         ]
         # The same leaves are expanded, in the same order.
         orders = [list(dict.fromkeys(node[:-1] for node in tree.visits)) for tree in trees]

@@ -10,7 +10,7 @@ from figure3 import figure_3
 from random_trees import Counted, RandomTree
 
 import platypoos as pp
-from platypoos.ledger.tree import OPENED
+from platypoos.trees.tree import OPENED
 
 
 def cases(count):

@@ -8,7 +8,7 @@ import pytest
 from random_trees import RandomTree
 
 import platypoos as pp
-from platypoos.ledger.tree import OPENED
+from platypoos.trees.tree import OPENED
 
 CASES = 200  # random models for each planner and access; seeds 0 … 199
 
@@ -16,8 +16,8 @@ CASES = 200  # random models for each planner and access; seeds 0 … 199
 def planner_and_counts(name, gamma, reset, floor):
     return {
         "platypoos": (pp.PlaTyPOOS(gamma, floor), oracles.platypoos_counts(gamma, reset)),
-        "stroquool": (pp.StroquOOL(gamma, floor), oracles.stroquool_counts(reset)),
-        "sequool": (pp.SequOOL(gamma, floor), oracles.sequool_counts(reset)),
+        "stroquool": (pp.planners.StroquOOL(gamma, floor), oracles.stroquool_counts(reset)),
+        "sequool": (pp.planners.SequOOL(gamma, floor), oracles.sequool_counts(reset)),
     }[name]
 
 
@@ -62,11 +62,11 @@ def test_chooses_the_same_nodes_as_the_textbook(name, access):
     assert deep > CASES / 5  # the cases are not all trivial
 
 
-@pytest.mark.parametrize("planner", [pp.PlaTyPOOS(0.8), pp.SequOOL(0.8)], ids=repr)
+@pytest.mark.parametrize("planner", [pp.PlaTyPOOS(0.8), pp.planners.SequOOL(0.8)], ids=repr)
 @pytest.mark.parametrize("num_actions", [2, 3])
 def test_finds_the_optimal_action_of_every_garnet(planner, num_actions):
     # 5 states, discount 0.8, no noise, 200 seeds, budget 20,000. Margin: the accuracy of Q*.
     for seed in range(200):
         problem = pp.problems.Garnet(num_states=5, num_actions=num_actions, seed=seed)
         found = planner.plan(problem.compiled(), budget=20_000, seed=seed)
-        assert pp.simple_regret(problem, found) < 1e-9, seed
+        assert pp.problems.simple_regret(problem, found) < 1e-9, seed

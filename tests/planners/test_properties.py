@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from random_trees import RandomTree
 
 import platypoos as pp
-from platypoos.ledger.tree import OPENED, ROOT, TERMINAL
 from platypoos.search.layered import LayeredPlanner
+from platypoos.trees.tree import OPENED, ROOT, TERMINAL
 
 PLANNERS = {name: make(0.9) for name, make in random_trees.LAYERED.items()}
 PLANNERS["platypoos-paper"] = pp.PlaTyPOOS(0.9, budget_use="paper")
@@ -42,7 +42,7 @@ class Affine:
 
     def step(self, state, action, rng):
         state, reward, terminated = self.model.step(state, action, rng)
-        return pp.Transition(state, self.scale * reward + self.shift, terminated)
+        return pp.models.Transition(state, self.scale * reward + self.shift, terminated)
 
 
 class Permuted:
@@ -220,7 +220,7 @@ def test_the_tree_is_consistent(planner, access):
 
 def test_ties_are_broken_by_chance():
     flat = pp.FunctionModel(lambda state, action, rng: (state, 1.0, False), 4, 0)
-    for planner in (*EVERYBODY.values(), pp.Random(0.9)):
+    for planner in (*EVERYBODY.values(), pp.planners.Random(0.9)):
         chosen = {planner.plan(flat, budget=60, seed=seed).action for seed in range(60)}
         assert chosen == {0, 1, 2, 3}, planner
 

@@ -14,7 +14,7 @@ from random_trees import Counted, RandomTree
 import platypoos as pp
 from platypoos.search.rounds import next_budget
 
-KINDS = [pp.PlaTyPOOS, pp.SequOOL, pp.StroquOOL]
+KINDS = [pp.PlaTyPOOS, pp.planners.SequOOL, pp.planners.StroquOOL]
 every_kind = pytest.mark.parametrize("kind", KINDS)
 every_access = pytest.mark.parametrize("access", ["restore", "reset"])
 
@@ -230,14 +230,15 @@ def test_a_failing_model_is_told_with_all_calls(kind):
 @every_access
 def test_agents_and_control(kind, access, clock):
     model, made = slow(clock, 0.001)
-    episode = pp.control(model, kind(0.9), deadline=0.1, steps=4, seed=0, access=access)
+    episode = pp.control(model, planner=kind(0.9), deadline=0.1, steps=4, seed=0, access=access)
     assert len(episode.actions) == 4
     assert len(made) == sum(episode.step_calls) + 4  # and those of acting
     assert all(60 <= calls <= 120 for calls in episode.step_calls)
     agent = pp.Agent(model, planner=kind(0.9), deadline=0.05, horizon=3, seed=0, access=access)
     state = ()
     for left in (3, 2, 1):
-        plan = agent.act(state)
+        agent.act(state)
+        plan = agent.plan
         assert plan.horizon == left
         assert plan.calls <= 60
         assert plan.depth <= left

@@ -8,6 +8,8 @@ import pytest
 from random_trees import PLANNERS
 from signature import FILE, signature_of
 
+import platypoos as pp
+
 
 @pytest.mark.parametrize("name", sorted(PLANNERS))
 def test_a_planner_does_what_it_did(name):
@@ -16,4 +18,6 @@ def test_a_planner_does_what_it_did(name):
 
 
 def test_all_planners_have_a_signature():
+    of_lists = {name for name, kind in pp.planners.available().items() if kind.lists}
+    assert of_lists <= set(PLANNERS)  # tests/random_trees.py
     assert sorted(json.loads(FILE.read_text(encoding="utf-8"))) == sorted(PLANNERS)

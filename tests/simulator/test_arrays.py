@@ -88,7 +88,7 @@ def test_rows_are_single_steps():
         assert (after, reward, ended) == one(i, i % 3, None)
     sim.due = lambda: sim.calls >= 15
     assert len(sim.run_rows(states, actions).rewards) >= 3
-    with pytest.raises(pp.BudgetExceeded):
+    with pytest.raises(pp.errors.BudgetExceeded):
         sim.run_rows(states, actions)
     with pytest.raises(pp.InvalidArgument, match="array models"):
         Simulator(FUNCTION, np.random.default_rng(0), budget=24).run_rows(states, actions)
@@ -143,7 +143,9 @@ def test_a_bad_reward_names_its_row():
         return states + 1, np.where(states == 3, np.nan, 1.0), False
 
     sim = Simulator(pp.ArrayModel(step, 2, 0), np.random.default_rng(0), budget=100)
-    with pytest.raises(pp.RewardError, match=r"reward nan.*at state .*3.*, action 1") as caught:
+    with pytest.raises(
+        pp.errors.RewardError, match=r"reward nan.*at state .*3.*, action 1"
+    ) as caught:
         sim.run([Request(0, [0] * 3, 3), Request(3, [1], 1)])
     assert (caught.value.state, caught.value.action) == (3, 1)
 

@@ -92,7 +92,7 @@ def test_a_batch_that_might_be_too_large_is_refused_before_the_first_call():
     CALLS.clear()
     sim = simulator(budget=5)
     sim.run([Request(0, [1, 1, 1], 3)])
-    with pytest.raises(pp.BudgetExceeded, match="3 calls was refused: 3 of the budget of 5"):
+    with pytest.raises(pp.errors.BudgetExceeded, match="3 calls was refused: 3 of the budget of 5"):
         sim.run([Request(0, [1], 1), Request(0, [1, 1], 2)])
     assert CALLS["all"] == sim.calls == 3
     sim.allow(1)
@@ -304,14 +304,18 @@ def test_a_failure_keeps_the_walks_before_it(pools):
 @pytest.mark.parametrize("reward", [float("nan"), float("inf"), 1e101, "much", None, 1j])
 def test_rewards_that_are_no_finite_numbers(reward):
     sim = simulator(lambda s, a, r: (s, reward if s == 5 else 1, False))
-    with pytest.raises(pp.RewardError, match=r"finite numbers.*at state 5, action 2") as caught:
+    with pytest.raises(
+        pp.errors.RewardError, match=r"finite numbers.*at state 5, action 2"
+    ) as caught:
         sim.run([Request(1, [0], 1), Request(5, [2], 1)])
     assert caught.value.replies == [[[(0, 1, 1.0, False)]], []]
 
 
 @pytest.mark.parametrize("result", [None, 1.0, (0, 1.0), (0, 1.0, False, {}), (0, 1.0, "no")])
 def test_results_of_the_wrong_shape(result):
-    with pytest.raises(pp.TransitionError, match=r"\(state, reward, terminated\).*state 1, action"):
+    with pytest.raises(
+        pp.errors.TransitionError, match=r"\(state, reward, terminated\).*state 1, action"
+    ):
         simulator(lambda s, a, r: result).run([Request(1, [0], 1)])
 
 
@@ -371,13 +375,13 @@ def test_a_request_that_is_lost_again_and_again_is_named():
     errors += [OSError("killed")] * 2 + [OSError("killed")] * 4 + [OSError("killed")] * 20
     sim = simulator(executor=Pool(*errors))
     match = r"lost with 2 calls, from state 1 with actions \[0, 0\] \(.*killed.* Make a new"
-    with pytest.raises(pp.WorkerError, match=match) as caught:
+    with pytest.raises(pp.errors.WorkerError, match=match) as caught:
         sim.run(batch)
     assert [len(walks) for walks in caught.value.replies] == [1, 0, 0, 1]
     assert sim.calls == caught.value.calls == 6
     sim = simulator(executor=Pool(*[TimeoutError()] * 30), timeout=0.5)
     match = r"no answer within 0.5 s to 2 calls, from state 0 .* hangs"
-    with pytest.raises(pp.WorkerError, match=match):
+    with pytest.raises(pp.errors.WorkerError, match=match):
         sim.run(batch)
 
 
@@ -434,7 +438,9 @@ def test_steps_that_change_their_state_are_noticed(pools):
             pp.FunctionModel(step, 2, {"stock": 0}), np.random.default_rng(0), budget=9,
             executor=executor,
         )  # fmt: skip
-        with pytest.raises(pp.DynamicsError, match="changed the state it was given") as caught:
+        with pytest.raises(
+            pp.errors.DynamicsError, match="changed the state it was given"
+        ) as caught:
             sim.run([Request({"stock": 3}, [0], 1)])
         assert sim.calls == caught.value.calls == 1
 
@@ -443,5 +449,5 @@ def test_callers_can_compare_repeated_steps():
     sim = simulator()
     assert sim.watch.compares(sim.calls)
     sim.watch.compare(1, 0, 5, 5)
-    with pytest.raises(pp.DynamicsError, match="led to 5 and then to 6"):
+    with pytest.raises(pp.errors.DynamicsError, match="led to 5 and then to 6"):
         sim.watch.compare(1, 0, 5, 6)

@@ -13,14 +13,12 @@ from platypoos.checks import check_count, check_number
 from platypoos.compiled.code import borrowed, inlined, jit
 from platypoos.compiled.ledger.drivers import Driver
 from platypoos.errors import InvalidArgument
-from platypoos.ledger.requests import calls_made, play
-from platypoos.ledger.tree import Tree
 from platypoos.models.advice import pick
 from platypoos.models.base import actions_of
 from platypoos.models.points import is_pointed, pointed
-from platypoos.plan import Plan
 from platypoos.planners.sampling.frame import SamplerMemory, plan_in_box
 from platypoos.planners.sampling.gaussian import Gaussian
+from platypoos.results import Plan
 from platypoos.search.base import Task
 from platypoos.search.growth import Growth, random_below
 from platypoos.search.sequences import (
@@ -35,6 +33,8 @@ from platypoos.search.sequences import (
     lay,
 )
 from platypoos.spaces import Box, Space
+from platypoos.trees.requests import calls_made, play
+from platypoos.trees.tree import Tree
 
 MOMENTUM = 0.1
 """Weight of the old distribution when a new one is fitted."""
@@ -103,7 +103,7 @@ class CEM(SequencePlanner):
             calls.
 
     >>> import platypoos as pp
-    >>> planner = pp.CEM(discount=0.8)
+    >>> planner = pp.planners.CEM(discount=0.8)
     >>> planner.plan(pp.problems.Garnet(5, 2, seed=1), budget=1_000, seed=0).action
     0
     >>> model = pp.FunctionModel(lambda x, a, rng: (x + a, -abs(x + a), False), pp.Box(-1, 1), 3.0)

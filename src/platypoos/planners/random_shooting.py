@@ -10,12 +10,10 @@ from numpy.typing import NDArray
 
 from platypoos.compiled.code import borrowed, jit
 from platypoos.compiled.ledger.drivers import Driver
-from platypoos.ledger.requests import calls_made, play
-from platypoos.ledger.tree import Tree
 from platypoos.models.base import actions_of
 from platypoos.models.points import is_pointed, pointed
-from platypoos.plan import Plan
 from platypoos.planners.sampling.frame import Batch, Sampler, plan_in_box
+from platypoos.results import Plan
 from platypoos.search.base import Task
 from platypoos.search.growth import Growth, random_below
 from platypoos.search.sequences import (
@@ -28,6 +26,8 @@ from platypoos.search.sequences import (
     lay,
 )
 from platypoos.spaces import Box, Space
+from platypoos.trees.requests import calls_made, play
+from platypoos.trees.tree import Tree
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -52,7 +52,7 @@ class RandomShooting(SequencePlanner):
             calls.
 
     >>> import platypoos as pp
-    >>> planner = pp.RandomShooting(discount=0.5)
+    >>> planner = pp.planners.RandomShooting(discount=0.5)
     >>> planner.plan(pp.problems.Garnet(5, 2, seed=1), budget=1_000, seed=0).action
     0
     >>> model = pp.FunctionModel(lambda x, a, rng: (x + a, -abs(x + a), False), pp.Box(-1, 1), 3.0)

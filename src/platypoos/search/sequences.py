@@ -15,11 +15,9 @@ from numpy.typing import NDArray
 
 from platypoos.checks import check_count
 from platypoos.compiled.code import borrowed, inlined, jit
-from platypoos.ledger.protocol import Ledger
-from platypoos.ledger.tree import ROOT, TERMINAL, Tree
 from platypoos.models.advice import is_legal
 from platypoos.models.base import Access
-from platypoos.plan import Plan
+from platypoos.results import Plan
 from platypoos.search.base import Planner, Task
 from platypoos.search.growth import (
     NOBODY,
@@ -31,6 +29,8 @@ from platypoos.search.growth import (
     random_action,
 )
 from platypoos.search.keeping import TreeMemory
+from platypoos.trees.protocol import Sampler
+from platypoos.trees.tree import ROOT, TERMINAL, Tree
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
@@ -98,7 +98,7 @@ class Limits(NamedTuple):
 class Search(NamedTuple):
     """What a search over sequences works with."""
 
-    sim: Ledger
+    sim: Sampler
     tree: Tree
     growth: Growth
     lines: Sequences
@@ -112,7 +112,7 @@ class Search(NamedTuple):
         return Limits(budget, discount, self.restores)
 
     @property
-    def parts(self) -> tuple[Ledger, Tree, Growth, Sequences]:
+    def parts(self) -> tuple[Sampler, Tree, Growth, Sequences]:
         """What drivers take first."""
         return self.sim, self.tree, self.growth, self.lines
 

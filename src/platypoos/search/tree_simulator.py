@@ -11,11 +11,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from platypoos.checking.watch import COMPARED
 from platypoos.checks import LARGEST_REWARD, check_state
 from platypoos.errors import BudgetExceeded, ModelError
-from platypoos.ledger.meeting import Homes, find_home, make_homes, settle_by_key
-from platypoos.ledger.protocol import Floats, Ledger, Nodes
-from platypoos.ledger.tree import ILLEGAL, ROOT, TERMINAL, Tree, path_to
 from platypoos.models.advice import (
     NO_HORIZON,
     UNASKED,
@@ -36,7 +34,9 @@ from platypoos.simulator.arrays import ask, legal_masks
 from platypoos.simulator.pace import never
 from platypoos.simulator.requests import IfLegal, Replies, Request, Step, Walk
 from platypoos.simulator.run import Simulator
-from platypoos.simulator.watch import COMPARED
+from platypoos.trees.meeting import Homes, find_home, make_homes, settle_by_key
+from platypoos.trees.protocol import Floats, Nodes, Sampler
+from platypoos.trees.tree import ILLEGAL, ROOT, TERMINAL, Tree, path_to
 
 if TYPE_CHECKING:
     from platypoos.compiled.ledger.drivers import Driver
@@ -48,7 +48,7 @@ by at least 8 requests, so that workers can share them."""
 _new: Any = tuple.__new__  # makes a Request in half the time
 
 
-class TreeSimulator(Ledger):
+class TreeSimulator(Sampler):
     """Fills a planner's tree with what a Python model does.
 
     All calls of the model go through one ``Simulator``; this class turns nodes into requests and
@@ -545,7 +545,7 @@ class TreeSimulator(Ledger):
         self.advice = kept(self.advice, nodes, capacity)
 
     def adopt(self, other: TreeSimulator, nodes: Nodes) -> None:
-        """Let the first nodes have the states of these nodes of another ledger, in this order."""
+        """Let the first nodes have the states of these nodes of another sampler, in this order."""
         self.states[: len(nodes)] = other.states_of(nodes)
         adopt_advice(self.advice, other.advice, nodes)
 

@@ -9,6 +9,7 @@ from typing import Any, NoReturn
 import numpy as np
 from numpy.typing import NDArray
 
+from platypoos.checking.watch import SMALL, Watch
 from platypoos.errors import BudgetExceeded, InvalidArgument, ModelError
 from platypoos.models.array import ArrayModel
 from platypoos.models.base import Access, access_of
@@ -20,7 +21,6 @@ from platypoos.simulator.play import drop_states, play
 from platypoos.simulator.requests import Replies, Request, most_calls
 from platypoos.simulator.scans import ScanPlayer, jax_model
 from platypoos.simulator.streams import WORD, RunningStream, Stream, Streams
-from platypoos.simulator.watch import SMALL, Watch
 from platypoos.simulator.workers import Player, Workers
 
 

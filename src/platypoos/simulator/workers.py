@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from concurrent.futures import CancelledError
 from typing import Any, NamedTuple
 
+from platypoos.checking.watch import Watch
 from platypoos.errors import InvalidArgument, ModelError, WorkerError
 from platypoos.models.base import Access
 from platypoos.models.failures import brief, worded
@@ -21,7 +22,6 @@ from platypoos.simulator.play import drop_states, play
 from platypoos.simulator.pools import Pool
 from platypoos.simulator.requests import Replies, Request, most_calls
 from platypoos.simulator.streams import WORD, Stream
-from platypoos.simulator.watch import Watch
 
 _KEPT = 4  # models that a worker keeps
 SMALL_MODEL = 2_000

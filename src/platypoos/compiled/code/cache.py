@@ -31,7 +31,7 @@ _MARKS = re.compile(r"compiled\.code(\.marks)? import")
 _IMPORTS = re.compile(r"^from (platypoos[\w.]*) import (\([^)]*\)|.*)$", re.MULTILINE)
 
 
-BASE = ("code", "ledger")
+BASE = ("code", "ledger", "trees")
 """Folders whose files are a part of all compiled code…"""
 NOT_COMPILED = {"notice.py", "trust.py"}
 """…but for these."""

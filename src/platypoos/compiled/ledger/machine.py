@@ -21,9 +21,9 @@ from platypoos.compiled.ledger.machine_advice import (
     value_of,
     write_mask,
 )
-from platypoos.ledger.protocol import Floats, Nodes
-from platypoos.ledger.tree import ILLEGAL, ROOT, TERMINAL, Tree
 from platypoos.models.advice import UNASKED, pick
+from platypoos.trees.protocol import Floats, Nodes
+from platypoos.trees.tree import ILLEGAL, ROOT, TERMINAL, Tree
 
 BARRED = -1
 """In place of an action that is not legal."""

@@ -22,9 +22,9 @@ from platypoos.compiled.code.engine import (
 )
 from platypoos.compiled.ledger.machine import ask_all, play_path, query, walk
 from platypoos.compiled.ledger.machine_advice import says, starts_over
-from platypoos.ledger.meeting import Homes, make_homes, settle, settle_rows
-from platypoos.ledger.protocol import Floats, Nodes
-from platypoos.ledger.requests import (
+from platypoos.trees.meeting import Homes, make_homes, settle, settle_rows
+from platypoos.trees.protocol import Floats, Nodes
+from platypoos.trees.requests import (
     ask_legal,
     calls_made,
     evaluate,
@@ -33,7 +33,7 @@ from platypoos.ledger.requests import (
     play,
     play_whole,
 )
-from platypoos.ledger.tree import Tree, make_tree
+from platypoos.trees.tree import Tree, make_tree
 
 NODES = types.Array(types.int64, 1, "C")
 FLOATS = types.Array(types.float64, 1, "C")

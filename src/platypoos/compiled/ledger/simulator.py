@@ -29,10 +29,6 @@ from platypoos.compiled.ledger.machine_advice import (
 )
 from platypoos.compiled.model import CompiledModel
 from platypoos.errors import BudgetExceeded, InvalidArgument, ModelError, PlatypoosError
-from platypoos.ledger.meeting import Homes, make_homes, settle
-from platypoos.ledger.protocol import Ledger, Nodes
-from platypoos.ledger.requests import ask_legal, evaluate, play
-from platypoos.ledger.tree import ROOT, Tree
 from platypoos.models.advice import (
     NO_HORIZON,
     Advice,
@@ -51,9 +47,13 @@ from platypoos.models.failures import (
     unlike_before,
 )
 from platypoos.simulator.pace import Pace, never
+from platypoos.trees.meeting import Homes, make_homes, settle
+from platypoos.trees.protocol import Nodes, Sampler
+from platypoos.trees.requests import ask_legal, evaluate, play
+from platypoos.trees.tree import ROOT, Tree
 
 
-class CompiledSimulator(Ledger):
+class CompiledSimulator(Sampler):
     """The ledger of one plan with a compiled model."""
 
     steps_in_python = False

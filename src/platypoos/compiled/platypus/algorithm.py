@@ -31,7 +31,7 @@ from platypoos.compiled.platypus.tuning import (
     WIDE_SHARE,
 )
 from platypoos.compiled.platypus.walking import follow
-from platypoos.ledger.requests import calls_made
+from platypoos.trees.requests import calls_made
 
 
 @Driver

@@ -7,8 +7,8 @@ from typing import Any
 from platypoos.compiled.code import part
 from platypoos.compiled.platypus.knowledge import learn, note
 from platypoos.compiled.platypus.state import Search
-from platypoos.ledger.meeting import settle
-from platypoos.ledger.requests import ask_legal, evaluate, is_late
+from platypoos.trees.meeting import settle
+from platypoos.trees.requests import ask_legal, evaluate, is_late
 
 
 @part

@@ -13,10 +13,10 @@ from platypoos.compiled.code.engine import EXTEND, request
 from platypoos.compiled.platypus.knowledge import add_child, is_over
 from platypoos.compiled.platypus.state import Search
 from platypoos.errors import ModelError
-from platypoos.ledger.meeting import find_home, settle
-from platypoos.ledger.requests import ask_legal, calls_made, evaluate, is_late
-from platypoos.ledger.tree import TERMINAL
 from platypoos.simulator.pace import never
+from platypoos.trees.meeting import find_home, settle
+from platypoos.trees.requests import ask_legal, calls_made, evaluate, is_late
+from platypoos.trees.tree import TERMINAL
 
 
 def extend(sim: Any, search: Search, t: int) -> int:

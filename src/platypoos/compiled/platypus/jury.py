@@ -24,7 +24,7 @@ from platypoos.compiled.platypus.policies import propose_policies, take_policies
 from platypoos.compiled.platypus.state import BEFORE, Search
 from platypoos.compiled.platypus.tuning import LOOK_SHARE
 from platypoos.compiled.platypus.walking import is_better, lead
-from platypoos.ledger.requests import calls_made
+from platypoos.trees.requests import calls_made
 
 ALL = -1
 SURE = 4.0

@@ -6,9 +6,9 @@ import numpy as np
 
 from platypoos.compiled.code import borrowed, inlined, jit
 from platypoos.compiled.platypus.state import NOBODY, Ints, Search
-from platypoos.ledger.tickets import draw_below
-from platypoos.ledger.tree import TERMINAL, set_node
 from platypoos.models.advice import UNASKED, count_legal, is_legal, legal_action
+from platypoos.trees.tickets import draw_below
+from platypoos.trees.tree import TERMINAL, set_node
 
 LEAST_SWEEPS, MOST_VISITS = 8, 20_000
 """Solving takes so many sweeps over all states at most, and more if that is this many visits (ten

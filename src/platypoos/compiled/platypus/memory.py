@@ -6,12 +6,12 @@ import math
 
 import numpy as np
 
+from platypoos.checking.watch import Watch
 from platypoos.compiled.platypus.ongoing import NOTHING, OngoingPlan
 from platypoos.compiled.platypus.state import NOBODY, Ints
 from platypoos.errors import ModelError
 from platypoos.models.failures import act
 from platypoos.search.base import Task
-from platypoos.simulator.watch import Watch
 
 SURPRISE = 6.0
 """Standard errors by which a reward may miss what was expected, before the model is asked again…"""

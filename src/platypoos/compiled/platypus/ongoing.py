@@ -22,15 +22,15 @@ from platypoos.compiled.platypus.state import (
     Search,
 )
 from platypoos.compiled.platypus.tuning import STAGES
-from platypoos.ledger.protocol import Ledger
-from platypoos.ledger.tree import ROOT, TERMINAL, Tree, copy_nodes, make_tree, set_node, set_root
 from platypoos.models.advice import NO_HORIZON
 from platypoos.models.base import Access
-from platypoos.plan import Lead, Noise
 from platypoos.planners.sequence_search import SEED_SHARE
+from platypoos.results import Lead, Noise
 from platypoos.search.base import Task
 from platypoos.search.sequences import whole_length
 from platypoos.simulator.pace import never
+from platypoos.trees.protocol import Sampler
+from platypoos.trees.tree import ROOT, TERMINAL, Tree, copy_nodes, make_tree, set_node, set_root
 
 FIRST_STAY, LONG_STAY = 64, 20_000
 """Calls after which compiled code returns at first, to look at the clock or for Ctrl-C; the second
@@ -107,7 +107,7 @@ class OngoingPlan:
         """That it took to hand on what was known."""
         tree = make_tree(task.budget + 1)
         set_root(tree)
-        self.sim: Ledger = task.ledger(tree)
+        self.sim: Sampler = task.sampler(tree)
         self.sim.insist_on_machine_code(plan_on, task.deadline)
         if task.access is Access.RESTORE:
             self.sim.tell_apart(task.state)

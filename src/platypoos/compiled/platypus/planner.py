@@ -11,8 +11,8 @@ from typing import ClassVar
 from platypoos.compiled.platypus.memory import Memory
 from platypoos.compiled.platypus.ongoing import OngoingPlan
 from platypoos.errors import InvalidArgument
-from platypoos.plan import Plan
 from platypoos.planners.platypoos import PlaTyPOOS
+from platypoos.results import Plan
 from platypoos.search.base import Planner, Task
 from platypoos.simulator.pace import never
 

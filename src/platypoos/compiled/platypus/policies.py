@@ -11,7 +11,7 @@ from platypoos.compiled.platypus.knowledge import ROUGHLY, believed, is_over, so
 from platypoos.compiled.platypus.state import NOBODY, Ints, Search
 from platypoos.compiled.platypus.tuning import CANDIDATES
 from platypoos.compiled.platypus.walking import follow
-from platypoos.ledger.requests import calls_made, is_due
+from platypoos.trees.requests import calls_made, is_due
 
 
 @part

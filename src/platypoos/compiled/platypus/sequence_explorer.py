@@ -9,8 +9,8 @@ from platypoos.compiled.platypus.knowledge import random_below
 from platypoos.compiled.platypus.state import BEFORE, Search
 from platypoos.compiled.platypus.tuning import IDLE
 from platypoos.compiled.platypus.walking import begin_walk, walk_on, weigh
-from platypoos.ledger.requests import calls_made, is_due
 from platypoos.planners.sequence_search import SEED_SHARE, scales
+from platypoos.trees.requests import calls_made, is_due
 
 NONE = -2
 

@@ -7,8 +7,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from platypoos.ledger.meeting import Homes
-from platypoos.ledger.tree import Tree
+from platypoos.trees.meeting import Homes
+from platypoos.trees.tree import Tree
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]

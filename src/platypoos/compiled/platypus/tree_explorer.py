@@ -16,9 +16,9 @@ from platypoos.compiled.platypus.knowledge import (
 from platypoos.compiled.platypus.state import BEFORE, NOBODY, Search
 from platypoos.compiled.platypus.tuning import DEEPER, GROWTH
 from platypoos.compiled.platypus.walking import follow
-from platypoos.ledger.requests import calls_made, is_due
-from platypoos.ledger.tickets import ticket
 from platypoos.search.counts import PLATYPOOS, evaluations
+from platypoos.trees.requests import calls_made, is_due
+from platypoos.trees.tickets import ticket
 
 ROUND_OVER, PIECE_OVER = -1, -2
 

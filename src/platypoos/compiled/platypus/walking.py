@@ -18,9 +18,9 @@ from platypoos.compiled.platypus.knowledge import (
     value_of,
 )
 from platypoos.compiled.platypus.state import BEFORE, NOBODY, SEQUENCES, TREE, Search
-from platypoos.ledger.requests import calls_made, is_late, play_whole
-from platypoos.ledger.tickets import ticket
-from platypoos.ledger.tree import TERMINAL
+from platypoos.trees.requests import calls_made, is_late, play_whole
+from platypoos.trees.tickets import ticket
+from platypoos.trees.tree import TERMINAL
 
 
 @part

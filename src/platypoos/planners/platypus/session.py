@@ -14,12 +14,12 @@ from platypoos.models.advice import Advisor
 from platypoos.models.base import Access, actions_of, said_of_one
 from platypoos.models.keys import key_of
 from platypoos.models.points import has_points
-from platypoos.plan import CLEAR
 from platypoos.planners.platypus.confidence import can_tell, confidence
 from platypoos.planners.platypus.plan import Search
 from platypoos.planners.platypus.reaching import numbers_of
 from platypoos.planners.platypus.rules import Rules
 from platypoos.planners.platypus.scenarios import Scenarios, scenarios_for
+from platypoos.results import CLEAR
 from platypoos.search.base import Task
 from platypoos.simulator import Simulator, fitting
 from platypoos.simulator.pace import never

@@ -18,17 +18,17 @@ from numpy.typing import NDArray
 
 from platypoos.checks import check_count
 from platypoos.errors import InvalidArgument, ModelError
-from platypoos.ledger.tree import ROOT, TERMINAL, Tree, make_tree, set_node, set_root
 from platypoos.models.advice import Advisor
 from platypoos.models.base import Access, actions_of
 from platypoos.models.failures import located
 from platypoos.models.points import Point, as_action, pointed
-from platypoos.plan import Plan
 from platypoos.planners.platypus.session import Clock
+from platypoos.results import Plan
 from platypoos.search.base import Planner, Task
 from platypoos.simulator import Request, Simulator
 from platypoos.simulator.requests import Walk
 from platypoos.spaces import Box, Space, Tried
+from platypoos.trees.tree import ROOT, TERMINAL, Tree, make_tree, set_node, set_root
 
 Floats = NDArray[np.float64]
 
