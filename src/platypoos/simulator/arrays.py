@@ -35,6 +35,9 @@ class ArrayPlayer:
     a random sample depends on the whole batch, and with a clock also on the time that calls take.
     """
 
+    keyed = False
+    """Whether each request has a random stream of its own."""
+
     def __init__(
         self, model: ArrayModel, stream: Stream, legal: Any = None, policy: Any = None
     ) -> None:
@@ -46,6 +49,7 @@ class ArrayPlayer:
     def play(
         self,
         batch: Sequence[Request],
+        words: bytes,  # noqa: ARG002  of models that draw for each request
         replies: Replies,
         due: Callable[[int], bool] | None,
         check_legal: bool,
@@ -60,11 +64,7 @@ class ArrayPlayer:
         steps: list[int] = []
         states: list[Any] = []
         for request in batch:
-            if request.steps > len(request.actions) and self._policy is None:
-                raise InvalidArgument(
-                    f"a request for {request.steps} steps names {len(request.actions)} actions, "
-                    "and the model has no policy to choose the others"
-                )
+            self._check_rule(request)
             mine: list[Walk] = [[] for _ in range(request.times if request.steps else 0)]
             replies.append(mine)
             walks += mine
@@ -117,6 +117,14 @@ class ArrayPlayer:
             for mine in replies[first:]:
                 mine[:] = [walk for walk in mine if walk or id(walk) in barred]
         return made
+
+    def _check_rule(self, request: Request) -> None:
+        """Raise an error if nobody can choose the last actions of a request."""
+        if request.steps > len(request.actions) and self._policy is None:
+            raise InvalidArgument(
+                f"a request for {request.steps} steps names {len(request.actions)} actions, "
+                "and the model has no policy to choose the others"
+            )
 
     def _checked(self, state: Any) -> Any:
         """A state of the model's kind."""

@@ -1,0 +1,443 @@
+"""Walks of a JAX model, many in one compiled call.
+
+The walks of a batch are laid out on a few lanes. All lanes take a step together; where a walk is at
+its end, its lane goes on with another one. So the compiled program depends on the number of lanes,
+which is fixed, and on how many steps there is room for, a power of four: there are few programs.
+
+The number of lanes is the same for all batches also because compilers may round differently for
+other shapes: a step has the same result to the last bit, whatever else is in its batch.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cached_property
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from platypoos.errors import InvalidArgument, MaskError, ModelError, TransitionError
+from platypoos.spaces import MultiDiscrete
+
+Bytes = NDArray[np.uint8]
+
+FEW, MANY = 4, 16
+"""Lanes for steps of a few operations, and for others."""
+SMALL = 48.0
+"""Floating-point operations of a step of a few. On a processor, JAX hands what has more than about
+a thousand to another thread, which takes longer than the steps themselves."""
+ROOM, ROOM_BYTES = 64, 1 << 16
+"""A program has room for so many steps of each lane at least, or so many bytes of states."""
+
+START, STRICT, BY_RULE = 1, 2, 4
+"""Kinds of steps, to be added: the first one of a walk; the walk stops before the action if it is
+not legal; the rule chooses the action."""
+ENDED, STOPPED, STUCK, LOST = 1, 2, 4, 8
+"""What became of a step, to be added: the episode ended; it was not taken, as the action is not
+legal, as no action is, or as the rule chose no legal one."""
+
+LEGAL = 1
+"""Tells the random numbers that choose a legal action from those of the step."""
+
+
+class Layout:
+    """How a state, a pytree of arrays, is written as bytes."""
+
+    def __init__(self, initial_state: Any) -> None:
+        jax = import_jax()
+        leaves, self.structure = jax.tree.flatten(initial_state)
+        if not leaves:
+            raise InvalidArgument("initial_state must be a pytree with at least one array")
+        for leaf in leaves:
+            if np.asarray(leaf).dtype.kind not in "biuf":
+                raise InvalidArgument(
+                    f"initial_state must be a pytree of numbers and arrays, got {initial_state!r}"
+                )
+        self.examples = [np.asarray(jax.numpy.asarray(leaf)) for leaf in leaves]
+        self.size = sum(example.nbytes for example in self.examples)
+
+    def pack(self, state: Any) -> Bytes:
+        """A state as bytes."""
+        leaves, structure = import_jax().tree.flatten(state)
+        if structure != self.structure:
+            raise InvalidArgument(
+                f"a state must be a pytree like the initial state, {self.structure}, "
+                f"got {structure}"
+            )
+        parts = []
+        for leaf, example in zip(leaves, self.examples, strict=True):
+            array = np.asarray(leaf)
+            if array.shape != example.shape:
+                raise InvalidArgument(
+                    f"an array of a state must have the shape {example.shape}, got {array.shape}"
+                )
+            parts.append(np.ascontiguousarray(array, example.dtype).reshape(-1).view(np.uint8))
+        return np.concatenate(parts)
+
+    def unpack(self, packed: Bytes) -> Any:
+        """The state that some bytes stand for."""
+        rows = [leaf[0] for leaf in self.leaves(np.asarray(packed)[None])]
+        return import_jax().tree.unflatten(self.structure, rows)
+
+    def leaves(self, rows: Bytes) -> list[NDArray[Any]]:
+        """The arrays of some states, with a row for each."""
+        found, start = [], 0
+        for example in self.examples:
+            raw = np.ascontiguousarray(rows[:, start : start + example.nbytes])
+            found.append(raw.view(example.dtype).reshape(len(rows), *example.shape))
+            start += example.nbytes
+        return found
+
+    def to_bytes(self, state: Any) -> Any:
+        """As ``pack``, of traced arrays."""
+        jax = import_jax()
+        leaves, structure = jax.tree.flatten(state)
+        if structure != self.structure:
+            raise TransitionError(
+                f"step must return a state that is a pytree like the initial state, "
+                f"{self.structure}, got {structure}"
+            )
+        parts = []
+        for leaf, example in zip(leaves, self.examples, strict=True):
+            if jax.numpy.shape(leaf) != example.shape:
+                raise TransitionError(
+                    f"step must return a state with the arrays of the initial state, got the "
+                    f"shape {jax.numpy.shape(leaf)} in place of {example.shape}"
+                )
+            parts.append(as_bytes(jax.numpy.asarray(leaf, example.dtype)))
+        return jax.numpy.concatenate(parts)
+
+    def from_bytes(self, packed: Any) -> Any:
+        """As ``unpack``, of traced arrays."""
+        jax = import_jax()
+        found, start = [], 0
+        for example in self.examples:
+            raw, size = packed[start : start + example.nbytes], example.dtype.itemsize
+            if example.dtype == np.bool_:
+                array = raw.astype(np.bool_)
+            elif size == 1:
+                array = jax.lax.bitcast_convert_type(raw, example.dtype)
+            else:
+                array = jax.lax.bitcast_convert_type(raw.reshape(-1, size), example.dtype)
+            found.append(array.reshape(example.shape))
+            start += example.nbytes
+        return jax.tree.unflatten(self.structure, found)
+
+
+class Played(NamedTuple):
+    """What came of the steps of some walks, one walk after the other."""
+
+    states: Bytes  # [steps, bytes]
+    rewards: NDArray[np.float64]  # [steps]
+    flags: NDArray[np.uint8]  # [steps] ENDED, STOPPED, STUCK, LOST; later steps mean nothing
+    taken: NDArray[Any] | None
+    """The actions, if they were not all named: numbers of a list, or what the rule returned."""
+
+
+class Lanes:
+    """The compiled programs of a model.
+
+    Args:
+        layout: of its states.
+        functions: ``step``, ``legal`` and ``policy`` of one state; the last two may be None.
+        table: the actions, if they can be listed and are not their own numbers.
+        space: the actions.
+        lanes: how many; if None, so many as suit the step.
+    """
+
+    def __init__(
+        self,
+        layout: Layout,
+        functions: tuple[Callable[..., Any], Any, Any],
+        table: NDArray[Any] | None,
+        space: Any,
+        lanes: int | None,
+    ) -> None:
+        self._layout, self._space, self._asked = layout, space, lanes
+        self._step, self._legal, self._policy = functions
+        self._table = table
+        self._programs: dict[tuple[bool, bool], Callable[..., Any]] = {}
+
+    # ------------------------------------------------------------------ one call
+
+    def play(
+        self,
+        states: Bytes,
+        lengths: NDArray[np.int64],
+        actions: NDArray[Any],
+        keys: NDArray[np.uint32],
+        kinds: NDArray[np.uint8] | None = None,
+        *,
+        masked: bool = False,
+        ruled: bool = False,
+    ) -> Played:
+        """Play walks.
+
+        Args:
+            states: where each begins, [walks, bytes].
+            lengths: the steps of each, [walks].
+            actions: of all steps, one walk after the other, [steps, ...]; numbers of a list.
+            keys: of each walk: its random numbers follow from them, [walks, 2].
+            kinds: STRICT or BY_RULE of each step, [steps].
+            masked: whether to see which actions are legal.
+            ruled: whether the rule chooses somewhere.
+        """
+        lanes, total = self.lanes, len(actions)
+        first, slots, rows = lay_out(lengths, lanes, total)
+        room = self._room(rows)
+        starts = np.empty((room * lanes, self._layout.size), np.uint8)
+        starts[: rows * lanes] = states[0]  # lanes without a walk do something harmless
+        starts[first] = states
+        marks = np.zeros(room * lanes, np.uint8)
+        if kinds is not None:
+            marks[slots] = kinds
+        marks[first] |= START
+        laid = np.empty((room * lanes, *actions.shape[1:]), self._action_type)
+        laid[: rows * lanes] = actions[0]
+        laid[slots] = actions
+        words = np.zeros((room * lanes, 2), np.uint32)
+        words[first] = keys
+        program = self._programs.get((masked, ruled)) or self._compile(masked, ruled)
+        raw = np.asarray(
+            program(
+                starts.reshape(room, lanes, -1),
+                marks.reshape(room, lanes),
+                laid.reshape(room, lanes, *laid.shape[1:]),
+                words.reshape(room, lanes, 2),
+                np.int32(rows),
+            )
+        )
+        found = raw.reshape(room * lanes, -1)[slots]
+        size = self._layout.size
+        reward = size + self._reward_type.itemsize
+        paid = np.ascontiguousarray(found[:, size:reward]).view(self._reward_type)[:, 0]
+        taken = None
+        if masked or ruled:
+            taken = np.ascontiguousarray(found[:, reward + 1 :]).view(self._action_type)
+            taken = taken.reshape(total, *laid.shape[1:])
+        return Played(found[:, :size], paid.astype(np.float64), found[:, reward], taken)
+
+    def _room(self, rows: int) -> int:
+        """For how many steps of each lane a program is taken."""
+        room = ROOM
+        while room > 1 and room * self.lanes * self._layout.size > ROOM_BYTES:
+            room //= 4
+        while room < rows:
+            room *= 4
+        return room
+
+    # ------------------------------------------------------------------ programs
+
+    @cached_property
+    def _traced(self) -> tuple[Any, float]:
+        """What a step returns beside the state, and how many operations it takes."""
+        jax = import_jax()
+
+        def step(packed: Any, action: Any, key: Any) -> Any:
+            return self._take(packed, action, key)[1:]
+
+        example = np.zeros(self._layout.size, np.uint8)
+        traced = jax.jit(step).trace(example, self._example_action, jax.random.key(0))
+        cost = traced.lower().cost_analysis() or {}
+        return traced.out_info, float(cost.get("flops", 0.0))
+
+    @cached_property
+    def lanes(self) -> int:
+        """How many lanes there are."""
+        if self._asked is not None:
+            return self._asked
+        return FEW if self._traced[1] <= SMALL else MANY
+
+    @cached_property
+    def _reward_type(self) -> np.dtype[Any]:
+        return np.dtype(self._traced[0][0].dtype)
+
+    @cached_property
+    def _example_action(self) -> NDArray[Any]:
+        if self._space.is_finite:
+            return np.zeros((), np.int32)
+        return np.asarray(import_jax().numpy.asarray(bounds(self._space)[0]))
+
+    @cached_property
+    def _action_type(self) -> np.dtype[Any]:
+        return self._example_action.dtype
+
+    def _compile(self, masked: bool, ruled: bool) -> Callable[..., Any]:
+        """A program; JAX compiles it when it is first called, for each shape."""
+        jax = import_jax()
+        width = self._layout.size + self._reward_type.itemsize + 1
+        width += self._example_action.nbytes if masked or ruled else 0
+
+        def advance(carried: Any, start: Any, mark: Any, action: Any, words: Any) -> Any:
+            packed, t, key = carried
+            begins = mark & START > 0
+            packed = jax.numpy.where(begins, start, packed)
+            t, key = jax.numpy.where(begins, 0, t), jax.numpy.where(begins, words, key)
+            drawn = jax.random.fold_in(jax.random.wrap_key_data(key), t)
+            flags = jax.numpy.uint8(0)
+            if masked or ruled:
+                action, flags = self._choose(packed, action, mark, drawn, masked, ruled)
+            after, reward, ended = self._take(packed, action, drawn)
+            flags |= jax.numpy.where(flags == 0, ended.astype(np.uint8) * ENDED, 0).astype(np.uint8)
+            told = [after, as_bytes(reward), flags[None]]
+            if masked or ruled:
+                told.append(as_bytes(action))
+            return (after, t + 1, key), jax.numpy.concatenate(told)
+
+        def program(starts: Any, marks: Any, actions: Any, words: Any, rows: Any) -> Any:
+            room, lanes = marks.shape
+
+            def body(at: Any) -> Any:
+                row, carried, out = at
+                carried, told = jax.vmap(advance)(
+                    carried, starts[row], marks[row], actions[row], words[row]
+                )
+                return row + 1, carried, jax.lax.dynamic_update_index_in_dim(out, told, row, 0)
+
+            carried = (starts[0], jax.numpy.zeros(lanes, np.int32), words[0])
+            out = jax.numpy.zeros((room, lanes, width), np.uint8)
+            return jax.lax.while_loop(lambda at: at[0] < rows, body, (0, carried, out))[2]
+
+        compiled = self._programs[masked, ruled] = jax.jit(program)
+        return compiled  # type: ignore[no-any-return]
+
+    def _take(self, packed: Any, action: Any, key: Any) -> tuple[Any, Any, Any]:
+        """The user's step: bytes, reward and whether the episode ended."""
+        jax = import_jax()
+        if self._table is not None:
+            action = jax.numpy.asarray(self._table)[action]
+        result = self._step(self._layout.from_bytes(packed), action, key)
+        if not isinstance(result, tuple) or len(result) != 3:
+            raise TransitionError(
+                f"step must return (state, reward, ended), got {type(result).__name__}"
+            )
+        reward, ended = jax.numpy.asarray(result[1]), jax.numpy.asarray(result[2])
+        if reward.size != 1 or ended.size != 1:
+            raise TransitionError(
+                f"step must return one reward and one flag, got shapes {reward.shape} and "
+                f"{ended.shape}"
+            )
+        if reward.dtype.itemsize < 4:
+            reward = reward.astype(np.float32)
+        after = self._layout.to_bytes(result[0])
+        return after, reward.reshape(()), ended.reshape(()) != 0
+
+    def _choose(
+        self, packed: Any, planned: Any, mark: Any, key: Any, masked: bool, ruled: bool
+    ) -> tuple[Any, Any]:
+        """The action to take, and flags: the planned one if it is legal, or the rule's."""
+        jax = import_jax()
+        numpy = jax.numpy
+        state = self._layout.from_bytes(packed)
+        count = self._space.n if self._space.is_finite else 0
+        allowed = numpy.ones(count, bool)
+        flags, action = numpy.uint8(0), planned
+        if masked:
+            allowed = numpy.asarray(self._legal(state))
+            if allowed.dtype != np.bool_ or allowed.shape != (count,):
+                raise MaskError(
+                    f"legal must return {count} booleans, got {allowed.dtype} of shape "
+                    f"{allowed.shape}"
+                )
+        by_rule = mark & BY_RULE > 0
+        if ruled:
+            said = numpy.asarray(self._policy(state))
+            chosen, fits = self._by_rule(said, allowed) if count else self._in_box(said)
+            action = numpy.where(by_rule, chosen, planned)
+            flags |= numpy.where(by_rule & ~fits, LOST, 0).astype(np.uint8)
+        if masked:
+            illegal = ~allowed[action] & (flags == 0)
+            stops = illegal & (mark & STRICT > 0)
+            unit = jax.random.uniform(jax.random.fold_in(key, LEGAL))
+            number = (unit * allowed.sum()).astype(np.int32)  # of the legal ones
+            other = numpy.argmax(numpy.cumsum(allowed) > number).astype(np.int32)
+            action = numpy.where(illegal & ~stops, other, action)
+            flags |= numpy.where(stops, STOPPED, 0).astype(np.uint8)
+            flags = numpy.where(allowed.any(), flags, STUCK).astype(np.uint8)
+        return action.astype(self._action_type), flags
+
+    def _by_rule(self, said: Any, allowed: Any) -> tuple[Any, Any]:
+        """The number that a policy chose, and whether it is that of a legal action."""
+        numpy = import_jax().numpy
+        count = self._space.n
+        if isinstance(self._space, MultiDiscrete) and said.dtype.kind in "iu":
+            if said.shape == self._space.shape:  # an action itself
+                said, fits = self._in_box(said)
+                strides = np.cumprod([1, *self._space.sizes.ravel()[:0:-1]])[::-1]
+                number = (said.reshape(-1) * strides.astype(np.int32)).sum().astype(np.int32)
+                return numpy.where(fits, number, 0), fits & allowed[numpy.where(fits, number, 0)]
+        if said.shape == () and said.dtype.kind in "iu":
+            within = (said >= 0) & (said < count)
+            number = numpy.clip(said, 0, count - 1).astype(np.int32)
+            return number, within & allowed[number]
+        if said.shape != (count,) or said.dtype.kind not in "biuf":
+            raise ModelError(
+                f"policy of a JaxModel must return the number of an action or {count} weights, "
+                f"got {said.dtype} of shape {said.shape}"
+            )
+        weights = numpy.where(allowed, said.astype(float), -1.0)
+        right = (numpy.isfinite(said.astype(float)) & (said >= 0)).all()
+        return numpy.argmax(weights).astype(np.int32), right
+
+    def _in_box(self, said: Any) -> tuple[Any, Any]:
+        """What a policy chose in a box, and whether it is in it."""
+        low, high = (import_jax().numpy.asarray(bound) for bound in bounds(self._space))
+        if said.size != low.size:
+            raise ModelError(
+                f"policy must return an action of {self._space}, got shape {said.shape}"
+            )
+        said = said.reshape(low.shape).astype(low.dtype)
+        return said, ((said >= low) & (said <= high)).all()
+
+
+def lay_out(
+    lengths: NDArray[np.int64], lanes: int, total: int
+) -> tuple[NDArray[np.int64], NDArray[np.int64], int]:
+    """Where walks go: the slots of their first steps and of all steps; and rows of slots.
+
+    Walks are taken from the longest to the shortest, ``lanes`` at a time; the slots of a lane are
+    ``lanes`` apart.
+
+    >>> first, slots, rows = lay_out(np.array([1, 3, 2]), 2, 6)
+    >>> first.tolist(), slots.tolist(), rows
+    ([6, 0, 1], [6, 0, 2, 4, 1, 3], 4)
+    """
+    count = len(lengths)
+    if total == count:  # one step each
+        first = np.arange(count)
+        return first, first, -(-count // lanes)
+    order = np.argsort(-lengths, kind="stable")
+    place = np.empty(count, np.int64)
+    place[order] = np.arange(count)
+    longest = lengths[order[::lanes]]
+    ends = np.cumsum(longest)
+    first = (ends - longest)[place // lanes] * lanes + place % lanes
+    offsets = np.cumsum(lengths) - lengths
+    slots = np.repeat(first - offsets * lanes, lengths) + lanes * np.arange(total)
+    return first, slots, int(ends[-1])
+
+
+def bounds(space: Any) -> tuple[NDArray[Any], NDArray[Any]]:
+    """The least and the largest entries of actions that are arrays."""
+    if isinstance(space, MultiDiscrete):
+        return np.zeros_like(space.sizes), space.sizes - 1
+    return space.low, space.high
+
+
+def as_bytes(array: Any) -> Any:
+    """The bytes of a traced array."""
+    jax = import_jax()
+    flat = array.reshape(-1)
+    if flat.dtype == np.bool_:
+        return flat.astype(np.uint8)
+    return jax.lax.bitcast_convert_type(flat, np.uint8).reshape(-1)
+
+
+def import_jax() -> Any:
+    """JAX, or an error that says how to install it."""
+    try:
+        import jax
+    except ImportError as error:
+        raise InvalidArgument("JaxModel needs JAX: pip install platypoos[jax]") from error
+    return jax
