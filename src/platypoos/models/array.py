@@ -115,7 +115,7 @@ class ArrayModel:
                 f"an array model given states of shape {states.shape} must return states of the "
                 f"same shape, got {after.shape}"
             )
-        if not np.can_cast(after.dtype, states.dtype, "same_kind"):
+        if after.dtype != states.dtype and not np.can_cast(after.dtype, states.dtype, "same_kind"):
             raise TransitionError(
                 f"an array model with an initial_state of type {states.dtype} must return states "
                 f"of that type, got {after.dtype}, which would be cut off; use an initial_state "
@@ -138,7 +138,8 @@ class ArrayModel:
                 f"an array model given {n} states must return {n} terminated flags or a single "
                 f"one, got shape {terminated.shape}"
             )
-        return after, rewards.astype(np.float64), np.broadcast_to(terminated != 0, (n,))
+        ended = np.full(n, bool(terminated)) if terminated.ndim == 0 else terminated != 0
+        return after, rewards.astype(np.float64), ended
 
     def step(self, state: Any, action: Any, rng: np.random.Generator) -> Transition:
         """Take ``action`` in one state: a batch of one."""

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from platypoos.checks import check_count
 from platypoos.errors import InvalidArgument
 from platypoos.models.array import ArrayModel
-from platypoos.models.lanes import Bytes, Lanes, Layout, import_jax
+from platypoos.models.lanes import ENDED, Bytes, Lanes, Layout, import_jax
 from platypoos.spaces import as_space
 
 
@@ -74,7 +74,7 @@ class JaxModel(ArrayModel):
         super().__init__(
             self._step_rows,
             actions,
-            self.pack(initial_state),
+            self._layout.initial,  # type: ignore[attr-defined]
             legal=self._mapped(legal),
             value=self._mapped(value),
             policy=self._mapped(policy),
@@ -112,7 +112,7 @@ class JaxModel(ArrayModel):
             actions,
             rng.integers(0, 1 << 32, (len(states), 2), np.uint32),
         )
-        return played.states, played.rewards, played.flags > 0
+        return played.states, played.rewards, played.flags & ENDED > 0
 
     def _entries(self, states: Bytes) -> NDArray[np.float64]:
         """The numbers in some states."""

@@ -12,15 +12,18 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import cached_property
+from threading import local
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from platypoos.checks import LARGEST_REWARD
 from platypoos.errors import InvalidArgument, MaskError, ModelError, TransitionError
 from platypoos.spaces import MultiDiscrete
 
 Bytes = NDArray[np.uint8]
+Slots = NDArray[np.int64] | slice
 
 FEW, MANY = 4, 16
 """Lanes for steps of a few operations, and for others."""
@@ -33,9 +36,9 @@ ROOM, ROOM_BYTES = 64, 1 << 16
 START, STRICT, BY_RULE = 1, 2, 4
 """Kinds of steps, to be added: the first one of a walk; the walk stops before the action if it is
 not legal; the rule chooses the action."""
-ENDED, STOPPED, STUCK, LOST = 1, 2, 4, 8
-"""What became of a step, to be added: the episode ended; it was not taken, as the action is not
-legal, as no action is, or as the rule chose no legal one."""
+ENDED, BAD, STOPPED, STUCK, LOST = 1, 2, 4, 8, 16
+"""What became of a step, to be added: the episode ended; the reward is no finite number; it was not
+taken, as the action is not legal, as no action is, or as the rule chose no legal one."""
 
 LEGAL = 1
 """Tells the random numbers that choose a legal action from those of the step."""
@@ -56,6 +59,7 @@ class Layout:
                 )
         self.examples = [np.asarray(jax.numpy.asarray(leaf)) for leaf in leaves]
         self.size = sum(example.nbytes for example in self.examples)
+        self.initial = self.pack(initial_state)
 
     def pack(self, state: Any) -> Bytes:
         """A state as bytes."""
@@ -113,14 +117,8 @@ class Layout:
         jax = import_jax()
         found, start = [], 0
         for example in self.examples:
-            raw, size = packed[start : start + example.nbytes], example.dtype.itemsize
-            if example.dtype == np.bool_:
-                array = raw.astype(np.bool_)
-            elif size == 1:
-                array = jax.lax.bitcast_convert_type(raw, example.dtype)
-            else:
-                array = jax.lax.bitcast_convert_type(raw.reshape(-1, size), example.dtype)
-            found.append(array.reshape(example.shape))
+            raw = packed[start : start + example.nbytes]
+            found.append(of_bytes(raw, example.dtype, example.shape))
             start += example.nbytes
         return jax.tree.unflatten(self.structure, found)
 
@@ -130,9 +128,20 @@ class Played(NamedTuple):
 
     states: Bytes  # [steps, bytes]
     rewards: NDArray[np.float64]  # [steps]
-    flags: NDArray[np.uint8]  # [steps] ENDED, STOPPED, STUCK, LOST; later steps mean nothing
+    flags: NDArray[np.uint8]  # [steps] what became of each; later steps of the walk mean nothing
     taken: NDArray[Any] | None
     """The actions, if they were not all named: numbers of a list, or what the rule returned."""
+
+
+class Form(NamedTuple):
+    """How steps are written as bytes."""
+
+    sent: np.dtype[Any]
+    """What a program is told of a step: the first four only where a walk begins."""
+    told: np.dtype[Any]
+    """What it says of it."""
+    chosen: np.dtype[Any]
+    """The same with the action, where not all are named."""
 
 
 class Lanes:
@@ -158,6 +167,7 @@ class Lanes:
         self._step, self._legal, self._policy = functions
         self._table = table
         self._programs: dict[tuple[bool, bool], Callable[..., Any]] = {}
+        self._local = local()
 
     # ------------------------------------------------------------------ one call
 
@@ -185,38 +195,39 @@ class Lanes:
         """
         lanes, total = self.lanes, len(actions)
         first, slots, rows = lay_out(lengths, lanes, total)
+        form = self._form
         room = self._room(rows)
-        starts = np.empty((room * lanes, self._layout.size), np.uint8)
-        starts[: rows * lanes] = states[0]  # lanes without a walk do something harmless
-        starts[first] = states
-        marks = np.zeros(room * lanes, np.uint8)
+        sent = self._buffer(room)  # lanes without a walk find an old state there, and go on from it
+        sent["state"][first] = states
+        sent["key"][first] = keys
+        sent["action"][slots] = actions
+        mark = sent["mark"]
+        mark[: rows * lanes] = 0
         if kinds is not None:
-            marks[slots] = kinds
-        marks[first] |= START
-        laid = np.empty((room * lanes, *actions.shape[1:]), self._action_type)
-        laid[: rows * lanes] = actions[0]
-        laid[slots] = actions
-        words = np.zeros((room * lanes, 2), np.uint32)
-        words[first] = keys
+            mark[slots] = kinds
+        mark[first] += START
         program = self._programs.get((masked, ruled)) or self._compile(masked, ruled)
-        raw = np.asarray(
-            program(
-                starts.reshape(room, lanes, -1),
-                marks.reshape(room, lanes),
-                laid.reshape(room, lanes, *laid.shape[1:]),
-                words.reshape(room, lanes, 2),
-                np.int32(rows),
-            )
+        raw = np.asarray(program(sent.view(np.uint8).reshape(room, lanes, -1), np.int32(rows)))
+        chosen = masked or ruled
+        found = raw.reshape(-1).view(form.chosen if chosen else form.told)[slots]
+        if type(slots) is slice:
+            found = found.copy()  # do not keep what was not asked for
+        return Played(
+            found["state"],
+            found["reward"].astype(np.float64),
+            found["flag"],
+            found["action"] if chosen else None,
         )
-        found = raw.reshape(room * lanes, -1)[slots]
-        size = self._layout.size
-        reward = size + self._reward_type.itemsize
-        paid = np.ascontiguousarray(found[:, size:reward]).view(self._reward_type)[:, 0]
-        taken = None
-        if masked or ruled:
-            taken = np.ascontiguousarray(found[:, reward + 1 :]).view(self._action_type)
-            taken = taken.reshape(total, *laid.shape[1:])
-        return Played(found[:, :size], paid.astype(np.float64), found[:, reward], taken)
+
+    def _buffer(self, room: int) -> NDArray[Any]:
+        """What is sent to a program: the same memory each time, in a thread."""
+        buffers: dict[int, NDArray[Any]] = self._local.__dict__
+        found = buffers.get(room)
+        if found is None:
+            found = buffers[room] = np.zeros(room * self.lanes, self._form.sent)
+            found["state"] = self._layout.initial
+            found["action"] = self._example_action
+        return found
 
     def _room(self, rows: int) -> int:
         """For how many steps of each lane a program is taken."""
@@ -250,8 +261,15 @@ class Lanes:
         return FEW if self._traced[1] <= SMALL else MANY
 
     @cached_property
-    def _reward_type(self) -> np.dtype[Any]:
-        return np.dtype(self._traced[0][0].dtype)
+    def _form(self) -> Form:
+        state, kind = ("state", "u1", (self._layout.size,)), self._example_action
+        action = ("action", kind.dtype, kind.shape)
+        told = [state, ("reward", np.dtype(self._traced[0][0].dtype)), ("flag", "u1")]
+        return Form(
+            np.dtype([state, ("key", np.uint32, (2,)), action, ("mark", "u1")]),
+            np.dtype(told),
+            np.dtype([*told, action]),
+        )
 
     @cached_property
     def _example_action(self) -> NDArray[Any]:
@@ -259,44 +277,50 @@ class Lanes:
             return np.zeros((), np.int32)
         return np.asarray(import_jax().numpy.asarray(bounds(self._space)[0]))
 
-    @cached_property
-    def _action_type(self) -> np.dtype[Any]:
-        return self._example_action.dtype
-
     def _compile(self, masked: bool, ruled: bool) -> Callable[..., Any]:
         """A program; JAX compiles it when it is first called, for each shape."""
         jax = import_jax()
-        width = self._layout.size + self._reward_type.itemsize + 1
-        width += self._example_action.nbytes if masked or ruled else 0
+        sent = self._form.sent
+        width = (self._form.chosen if masked or ruled else self._form.told).itemsize
 
-        def advance(carried: Any, start: Any, mark: Any, action: Any, words: Any) -> Any:
+        def field(record: Any, name: str) -> Any:
+            kind, start = sent.fields[name][:2]  # type: ignore[index]
+            return of_bytes(record[start : start + kind.itemsize], kind.base, kind.shape)
+
+        def advance(carried: Any, record: Any) -> Any:
             packed, t, key = carried
+            mark, action = field(record, "mark"), field(record, "action")
             begins = mark & START > 0
-            packed = jax.numpy.where(begins, start, packed)
-            t, key = jax.numpy.where(begins, 0, t), jax.numpy.where(begins, words, key)
+            packed = jax.numpy.where(begins, field(record, "state"), packed)
+            t = jax.numpy.where(begins, 0, t)
+            key = jax.numpy.where(begins, field(record, "key"), key)
             drawn = jax.random.fold_in(jax.random.wrap_key_data(key), t)
             flags = jax.numpy.uint8(0)
             if masked or ruled:
                 action, flags = self._choose(packed, action, mark, drawn, masked, ruled)
             after, reward, ended = self._take(packed, action, drawn)
-            flags |= jax.numpy.where(flags == 0, ended.astype(np.uint8) * ENDED, 0).astype(np.uint8)
-            told = [after, as_bytes(reward), flags[None]]
+            bad = ~(abs(reward) <= LARGEST_REWARD) | ~jax.numpy.isfinite(reward)
+            came = ENDED * ended.astype(np.uint8) + BAD * bad.astype(np.uint8)
+            told = [after, as_bytes(reward), jax.numpy.where(flags == 0, came, flags)[None]]
             if masked or ruled:
                 told.append(as_bytes(action))
             return (after, t + 1, key), jax.numpy.concatenate(told)
 
-        def program(starts: Any, marks: Any, actions: Any, words: Any, rows: Any) -> Any:
-            room, lanes = marks.shape
+        def program(records: Any, rows: Any) -> Any:
+            room, lanes, _ = records.shape
 
             def body(at: Any) -> Any:
                 row, carried, out = at
-                carried, told = jax.vmap(advance)(
-                    carried, starts[row], marks[row], actions[row], words[row]
-                )
+                carried, told = jax.vmap(advance)(carried, records[row])
                 return row + 1, carried, jax.lax.dynamic_update_index_in_dim(out, told, row, 0)
 
-            carried = (starts[0], jax.numpy.zeros(lanes, np.int32), words[0])
-            out = jax.numpy.zeros((room, lanes, width), np.uint8)
+            numpy = jax.numpy
+            carried = (
+                numpy.zeros((lanes, self._layout.size), np.uint8),
+                numpy.zeros(lanes, np.int32),
+                numpy.zeros((lanes, 2), np.uint32),
+            )
+            out = numpy.zeros((room, lanes, width), np.uint8)
             return jax.lax.while_loop(lambda at: at[0] < rows, body, (0, carried, out))[2]
 
         compiled = self._programs[masked, ruled] = jax.jit(program)
@@ -355,18 +379,17 @@ class Lanes:
             action = numpy.where(illegal & ~stops, other, action)
             flags |= numpy.where(stops, STOPPED, 0).astype(np.uint8)
             flags = numpy.where(allowed.any(), flags, STUCK).astype(np.uint8)
-        return action.astype(self._action_type), flags
+        return action.astype(self._example_action.dtype), flags
 
     def _by_rule(self, said: Any, allowed: Any) -> tuple[Any, Any]:
         """The number that a policy chose, and whether it is that of a legal action."""
         numpy = import_jax().numpy
         count = self._space.n
-        if isinstance(self._space, MultiDiscrete) and said.dtype.kind in "iu":
-            if said.shape == self._space.shape:  # an action itself
-                said, fits = self._in_box(said)
-                strides = np.cumprod([1, *self._space.sizes.ravel()[:0:-1]])[::-1]
-                number = (said.reshape(-1) * strides.astype(np.int32)).sum().astype(np.int32)
-                return numpy.where(fits, number, 0), fits & allowed[numpy.where(fits, number, 0)]
+        if said.dtype.kind in "iu" and said.shape == getattr(self._space, "shape", None):
+            said, fits = self._in_box(said)  # an action itself
+            strides = np.cumprod([1, *self._space.sizes.ravel()[:0:-1]])[::-1].astype(np.int32)
+            number = numpy.where(fits, (said.reshape(-1) * strides).sum(), 0).astype(np.int32)
+            return number, fits & allowed[number]
         if said.shape == () and said.dtype.kind in "iu":
             within = (said >= 0) & (said < count)
             number = numpy.clip(said, 0, count - 1).astype(np.int32)
@@ -391,9 +414,7 @@ class Lanes:
         return said, ((said >= low) & (said <= high)).all()
 
 
-def lay_out(
-    lengths: NDArray[np.int64], lanes: int, total: int
-) -> tuple[NDArray[np.int64], NDArray[np.int64], int]:
+def lay_out(lengths: NDArray[np.int64], lanes: int, total: int) -> tuple[Slots, Slots, int]:
     """Where walks go: the slots of their first steps and of all steps; and rows of slots.
 
     Walks are taken from the longest to the shortest, ``lanes`` at a time; the slots of a lane are
@@ -405,8 +426,14 @@ def lay_out(
     """
     count = len(lengths)
     if total == count:  # one step each
-        first = np.arange(count)
-        return first, first, -(-count // lanes)
+        return slice(0, count), slice(0, count), -(-count // lanes)
+    if count == 1:
+        return slice(0, 1), slice(0, total * lanes, lanes), total
+    most = int(lengths.max())
+    if most * count == total:  # all of the same length
+        place = np.arange(count)
+        first = place // lanes * (most * lanes) + place % lanes
+        return first, (first[:, None] + lanes * np.arange(most)).ravel(), -(-count // lanes) * most
     order = np.argsort(-lengths, kind="stable")
     place = np.empty(count, np.int64)
     place[order] = np.arange(count)
@@ -432,6 +459,15 @@ def as_bytes(array: Any) -> Any:
     if flat.dtype == np.bool_:
         return flat.astype(np.uint8)
     return jax.lax.bitcast_convert_type(flat, np.uint8).reshape(-1)
+
+
+def of_bytes(raw: Any, kind: np.dtype[Any], shape: tuple[int, ...]) -> Any:
+    """The traced array that some bytes stand for."""
+    jax = import_jax()
+    if kind == np.bool_:
+        return raw.astype(np.bool_).reshape(shape)
+    parts = raw if kind.itemsize == 1 else raw.reshape(-1, kind.itemsize)
+    return jax.lax.bitcast_convert_type(parts, kind).reshape(shape)
 
 
 def import_jax() -> Any:

@@ -4,27 +4,26 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import cached_property
+from itertools import chain, islice
 from typing import Any, NoReturn
 
 import numpy as np
 from numpy.typing import NDArray
 
-from platypoos.checks import LARGEST_REWARD
 from platypoos.errors import ModelError
 from platypoos.models.advice import no_legal_action
-from platypoos.models.failures import bad_reward, brief, explained, located
 from platypoos.models.array import ArrayModel
+from platypoos.models.failures import bad_reward, brief, explained, located
 from platypoos.models.jax import JaxModel
-from platypoos.models.lanes import BY_RULE, ENDED, LOST, STRICT, STUCK, Played, bounds
+from platypoos.models.lanes import BAD, BY_RULE, ENDED, LOST, STOPPED, STRICT, STUCK, Played, bounds
 from platypoos.models.numbered import NumberedArray
 from platypoos.models.points import PointedArray
-from platypoos.simulator.arrays import ArrayPlayer
-from platypoos.simulator.requests import IfLegal, Replies, Request, Walk
-from platypoos.simulator.streams import Stream
+from platypoos.simulator.arrays import RULE, ArrayPlayer, Rule
+from platypoos.simulator.requests import IfLegal, Replies, Request, Step, Walk
+from platypoos.simulator.streams import WORD, Stream
 from platypoos.spaces import MultiDiscrete
 
-_RULE: Any = object()
-"""In place of an action: the rule chooses."""
+_KINDS = {IfLegal: STRICT, Rule: BY_RULE}
 
 
 class ScanPlayer(ArrayPlayer):
@@ -58,112 +57,113 @@ class ScanPlayer(ArrayPlayer):
     ) -> int:
         """Play a batch and add its walks to ``replies``; returns the calls made."""
         masked = check_legal and self._legal is not None
-        ruled = any(request.steps > len(request.actions) for request in batch)
+        ruled = any(steps > len(actions) for _, actions, steps, _ in batch)
         if due is not None or ((masked or ruled) and not self._as_told):
             return super().play(batch, words, replies, due, check_legal)
         first = len(replies)
-        keys = np.frombuffer(words, np.uint32).reshape(len(batch), -1)[:, :2]
-        walks: list[Walk] = []
-        states: list[Any] = []
-        planned: list[Sequence[Any]] = []
-        asked: list[int] = []
-        number: list[int] = []  # of the walk, in its request
-        for place, (state, actions, steps, times) in enumerate(batch):
-            self._check_rule(batch[place])
-            mine: list[Walk] = []
-            replies.append(mine)
-            if not steps:
-                continue
-            given = actions
-            if steps < len(actions):
-                given = actions[:steps]
-            elif steps > len(actions):
-                given = [*actions, *[_RULE] * (steps - len(actions))]
-            state = self._checked(state)  # noqa: PLW2901  in the type of the model's states
-            for count in range(times):
-                walk: Walk = []
-                mine.append(walk)
-                walks.append(walk)
-                states.append(state)
-                planned.append(given)
-                asked.append(place)
-                number.append(count)
-        made = 0
+        todo = self._begin(batch, replies)
+        plain = not masked and not todo.kinds & {IfLegal, Rule}
+        keys = self._keys(words, replies[first:])
+        size, made = self._model.batch_size, 0
         try:
-            for start in range(0, len(walks), self._model.batch_size):
-                some = slice(start, start + self._model.batch_size)
-                drawn = keys[asked[some]]
-                drawn[:, 1] += np.array(number[some], np.uint32)
-                made += self._scan(walks[some], states[some], planned[some], drawn, masked)
+            for start in range(0, len(todo.walks), size):
+                part = slice(start, start + size)
+                rows = self._rows(todo.states[part])
+                plans = todo.plans[part]
+                lengths = np.fromiter(map(len, plans), np.int64, len(plans))
+                actions = list(chain.from_iterable(plans))
+                if plain:
+                    played = self._play_lanes(rows, lengths, actions, keys[part])
+                else:
+                    played, actions = self._play_checked(
+                        rows, lengths, actions, keys[part], masked=masked
+                    )
+                made += self._take_note(todo.walks[part], rows, lengths, actions, played)
         except BaseException as error:
             error.calls = made + getattr(error, "calls", 0)  # type: ignore[attr-defined]
-            for walks_of_one in replies[first:]:
-                walks_of_one[:] = [walk for walk in walks_of_one if walk]
+            for mine in replies[first:]:
+                mine[:] = [walk for walk in mine if walk]
             raise
         return made
 
-    def _scan(
+    def _keys(self, words: bytes, replies: Replies) -> NDArray[np.uint32]:
+        """The keys of all walks: those of a request are one after the other."""
+        keys = np.frombuffer(words, np.uint32).reshape(-1, WORD // 4)[:, :2]
+        times = [len(walks) for walks in replies]
+        if times.count(1) == len(times):
+            return keys
+        keys = np.repeat(keys, times, 0)
+        keys[:, 1] += np.array([n for count in times for n in range(count)], np.uint32)
+        return keys
+
+    def _play_checked(
+        self,
+        rows: NDArray[Any],
+        lengths: NDArray[np.int64],
+        actions: list[Any],
+        keys: NDArray[np.uint32],
+        *,
+        masked: bool,
+    ) -> tuple[Played, list[Any]]:
+        """Play walks some of whose actions are chosen on the way; returns also the actions."""
+        kinds = np.array([_KINDS.get(type(action), 0) for action in actions], np.uint8)
+        given = [
+            self._any_action
+            if action is RULE
+            else (action.action if type(action) is IfLegal else action)
+            for action in actions
+        ]
+        ruled = BY_RULE in kinds
+        played = self._play_lanes(rows, lengths, given, keys, kinds, masked=masked, ruled=ruled)
+        return played, given if played.taken is None else self._as_planned(played.taken)
+
+    def _take_note(
         self,
         walks: list[Walk],
-        states: list[Any],
-        planned: list[Sequence[Any]],
-        keys: NDArray[np.uint32],
-        masked: bool,
+        rows: NDArray[Any],
+        lengths: NDArray[np.int64],
+        actions: list[Any],
+        played: Played,
     ) -> int:
-        """Play some walks; returns their steps up to their ends."""
-        lengths = np.array([len(actions) for actions in planned])
-        actions = [action for sequence in planned for action in sequence]
-        kinds, ruled = None, False
-        if masked or self._policy is not None:
-            rule = np.array([action is _RULE for action in actions])
-            strict = np.array([type(action) is IfLegal for action in actions])
-            kinds, ruled = (BY_RULE * rule + STRICT * strict).astype(np.uint8), bool(rule.any())
-        if ruled:
-            actions = [self._any_action if action is _RULE else action for action in actions]
-        if any(type(action) is IfLegal for action in actions):
-            actions = [a.action if type(a) is IfLegal else a for a in actions]
-        rows = np.array(states)
-        played = self._play_lanes(rows, lengths, actions, keys, kinds, masked, ruled)
-        if played.taken is not None:
-            actions = self._as_planned(played.taken)
-        listed = list(played.states)
-        rewards, over = played.rewards.tolist(), (played.flags & ENDED > 0).tolist()
-        bad = ~(np.abs(played.rewards) <= LARGEST_REWARD)
-        cuts = np.flatnonzero((played.flags > 0) | bad).tolist()
-        if not cuts:
-            end = 0
-            for walk, length in zip(walks, lengths.tolist(), strict=True):
-                start, end = end, end + length
-                part = slice(start, end)
-                walk += zip(actions[part], listed[part], rewards[part], over[part], strict=True)
-            return end
-        made = end = at = 0
-        for row, (walk, length) in enumerate(zip(walks, lengths.tolist(), strict=True)):
-            start, end = end, end + length
-            while at < len(cuts) and cuts[at] < start:
-                at += 1
-            stop, flag = end, 0
-            if at < len(cuts) and cuts[at] < end:
-                stop, flag = cuts[at], int(played.flags[cuts[at]])
-                failed = bool(bad[stop]) and flag <= ENDED
-                if flag == ENDED and not failed:
-                    stop += 1
-            part = slice(start, stop)
-            walk += zip(actions[part], listed[part], rewards[part], over[part], strict=True)
-            made += stop - start
-            if stop < end and (failed or flag & (STUCK | LOST)):
-                before = listed[stop - 1] if stop > start else rows[row]
-                self._fail(before, actions[stop], rewards[stop], flag, made)
+        """Write down walks up to their ends; returns their steps."""
+        listed, rewards = list(played.states), played.rewards.tolist()
+        flags = played.flags.tolist()
+        columns = (actions, listed, rewards, [flag == ENDED for flag in flags])
+        if not any(flags):
+            steps = zip(*columns, strict=True)
+            if len(walks) == len(actions):
+                for walk, step in zip(walks, steps, strict=True):
+                    walk.append(step)
+            else:
+                for walk, length in zip(walks, lengths.tolist(), strict=True):
+                    walk.extend(islice(steps, length))
+            return len(actions)
+        start = made = 0
+        for row, walk, length in zip(rows, walks, lengths.tolist(), strict=True):
+            before = row
+            part = slice(start, start + length)
+            taken = zip(*(column[part] for column in columns), strict=True)
+            for place, step in enumerate(taken, start):
+                if flags[place] & STOPPED:
+                    break
+                if flags[place] > ENDED:
+                    self._fail(before, step, flags[place], made)
+                walk.append(step)
+                made += 1
+                if flags[place]:
+                    break
+                before = step[1]
+            start += length
         return made
 
-    def _fail(self, state: Any, action: Any, reward: float, flag: int, made: int) -> NoReturn:
-        """Raise the error for a walk that failed; ``made`` calls were made before."""
+    def _fail(self, state: Any, step: Step, flag: int, made: int) -> NoReturn:
+        """Raise the error for a step that failed; ``made`` calls were made before."""
+        action, _, reward, _ = step
         shown = self._jax.unpack(state)
         failure: ModelError
         if flag & STUCK:
             failure = no_legal_action(shown)
         elif flag & LOST:
-            assert self._policy is not None  # noqa: S101  it has chosen
             said = np.asarray(self._policy(state[None]))[0]
             failure = ModelError(
                 f"the model's policy returned {brief(said)}, which is neither a legal action nor "
@@ -185,6 +185,7 @@ class ScanPlayer(ArrayPlayer):
         actions: list[Any],
         keys: NDArray[np.uint32],
         kinds: NDArray[np.uint8] | None = None,
+        *,
         masked: bool = False,
         ruled: bool = False,
     ) -> Played:
@@ -205,13 +206,13 @@ class ScanPlayer(ArrayPlayer):
         keys = self._stream.rng.integers(0, 1 << 32, (len(states), 2), np.uint32)
         ones = np.ones(len(states), np.int64)
         played = self._play_lanes(states, ones, actions, keys)  # type: ignore[arg-type]
-        bad = np.flatnonzero(~(np.abs(played.rewards) <= LARGEST_REWARD))
+        bad = np.flatnonzero(played.flags & BAD)
         if len(bad):
             at, action = bad[0], actions[bad[0]]
             plain = action.item() if np.ndim(action) == 0 else action
             shown = self._jax.unpack(states[at])
             raise located(bad_reward(float(played.rewards[at]), shown, plain))
-        return played.states, played.rewards, played.flags > 0
+        return played.states, played.rewards, played.flags > 0  # ENDED
 
     def _as_given(self, planned: NDArray[Any]) -> NDArray[Any]:
         """Actions as the compiled programs take them: numbers of a list, or arrays of a box."""
