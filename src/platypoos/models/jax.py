@@ -128,7 +128,7 @@ class JaxModel(ArrayModel):
         mapped = jax.jit(jax.vmap(lambda packed: function(layout.from_bytes(packed))))
 
         def of_rows(states: Bytes) -> NDArray[Any]:
-            padded = np.repeat(states[:1], power_of_two(len(states)), 0)
+            padded = np.repeat(states[:1], power_of_four(len(states)), 0)
             padded[: len(states)] = states
             return np.asarray(mapped(padded))[: len(states)]
 
@@ -138,10 +138,10 @@ class JaxModel(ArrayModel):
         raise TypeError("a JaxModel is not sent to other processes: it plays whole batches itself")
 
 
-def power_of_two(number: int) -> int:
-    """The least power of two that is not smaller.
+def power_of_four(number: int) -> int:
+    """The least power of four, from 4 on, that is not smaller.
 
-    >>> [power_of_two(n) for n in (1, 2, 3, 64, 65)]
-    [1, 2, 4, 64, 128]
+    >>> [power_of_four(n) for n in (1, 4, 5, 64, 65)]
+    [4, 4, 16, 64, 256]
     """
-    return 1 << (number - 1).bit_length()
+    return max(4, 1 << ((number - 1).bit_length() + 1) // 2 * 2)

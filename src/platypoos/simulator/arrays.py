@@ -118,6 +118,7 @@ class ArrayPlayer:
                     taken = zip(planned[part], after[part], rewards.tolist(), ends, strict=True)
                     for walk, step in zip(going[part], taken, strict=True):
                         walk.append(step)
+                self._model.expect(after[: len(over)])
                 if t < todo.shortest and True not in over and len(going) == len(rows):
                     rows = after
                     continue

@@ -78,6 +78,7 @@ class ScanPlayer(ArrayPlayer):
                     played, actions = self._play_checked(
                         rows, lengths, actions, keys[part], masked=masked
                     )
+                self._model.expect(played.states)
                 made += self._take_note(todo.walks[part], rows, lengths, actions, played)
         except BaseException as error:
             error.calls = made + getattr(error, "calls", 0)  # type: ignore[attr-defined]
