@@ -27,9 +27,9 @@ Slots = NDArray[np.int64] | slice
 
 FEW, MANY = 4, 16
 """Lanes for steps of a few operations, and for others."""
-SMALL = 48.0
-"""Floating-point operations of a step of a few. On a processor, JAX hands what has more than about
-a thousand to another thread, which takes longer than the steps themselves."""
+SMALL = 450.0
+"""Operations of a program for few lanes, as JAX counts them before it compiles. On a processor, JAX
+hands larger ones to another thread, which takes longer than a few such steps themselves."""
 ROOM, ROOM_BYTES = 64, 1 << 16
 """A program has room for so many steps of each lane at least, or so many bytes of states."""
 
@@ -250,15 +250,18 @@ class Lanes:
 
         example = np.zeros(self._layout.size, np.uint8)
         traced = jax.jit(step).trace(example, self._example_action, jax.random.key(0))
-        cost = traced.lower().cost_analysis() or {}
-        return traced.out_info, float(cost.get("flops", 0.0))
+        return traced.out_info, operations(traced.lower())
 
     @cached_property
     def lanes(self) -> int:
         """How many lanes there are."""
         if self._asked is not None:
             return self._asked
-        return FEW if self._traced[1] <= SMALL else MANY
+        if self._traced[1] > SMALL:
+            return MANY
+        sent = np.zeros((ROOM, FEW, self._form.sent.itemsize), np.uint8)
+        lowered = self._compile(masked=False, ruled=False).lower(sent, np.int32(1))
+        return FEW if operations(lowered) <= SMALL else MANY
 
     @cached_property
     def _form(self) -> Form:
@@ -299,7 +302,7 @@ class Lanes:
             if masked or ruled:
                 action, flags = self._choose(packed, action, mark, drawn, masked, ruled)
             after, reward, ended = self._take(packed, action, drawn)
-            bad = ~(abs(reward) <= LARGEST_REWARD) | ~jax.numpy.isfinite(reward)
+            bad = is_bad(reward)
             came = ENDED * ended.astype(np.uint8) + BAD * bad.astype(np.uint8)
             told = [after, as_bytes(reward), jax.numpy.where(flags == 0, came, flags)[None]]
             if masked or ruled:
@@ -450,6 +453,20 @@ def bounds(space: Any) -> tuple[NDArray[Any], NDArray[Any]]:
     if isinstance(space, MultiDiscrete):
         return np.zeros_like(space.sizes), space.sizes - 1
     return space.low, space.high
+
+
+def operations(lowered: Any) -> float:
+    """How many floating-point operations a program has, as JAX counts them; of loops, one turn."""
+    cost = lowered.cost_analysis() or {}
+    return float(cost.get("flops", 0.0))
+
+
+def is_bad(reward: Any) -> Any:
+    """Whether a traced reward is not finite, or too large."""
+    if reward.dtype.kind != "f":
+        return import_jax().numpy.bool_(False)
+    most = min(LARGEST_REWARD, float(np.finfo(reward.dtype).max))
+    return ~(abs(reward) <= most)
 
 
 def as_bytes(array: Any) -> Any:

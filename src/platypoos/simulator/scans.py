@@ -21,7 +21,6 @@ from platypoos.models.points import PointedArray
 from platypoos.simulator.arrays import RULE, ArrayPlayer, Rule
 from platypoos.simulator.requests import IfLegal, Replies, Request, Step, Walk
 from platypoos.simulator.streams import WORD, Stream
-from platypoos.spaces import MultiDiscrete
 
 _KINDS = {IfLegal: STRICT, Rule: BY_RULE}
 
@@ -218,33 +217,32 @@ class ScanPlayer(ArrayPlayer):
     def _as_given(self, planned: NDArray[Any]) -> NDArray[Any]:
         """Actions as the compiled programs take them: numbers of a list, or arrays of a box."""
         space = self._space
+        if not space.is_finite:
+            return planned.astype(bounds(space)[0].dtype).reshape(-1, *space.shape)
         if isinstance(self._model, PointedArray):
-            if space.is_finite:
-                points = planned.reshape(len(planned), -1)
-                return np.ravel_multi_index(tuple(points.T), space.sizes.ravel())
-            kind = np.int64 if isinstance(space, MultiDiscrete) else space.low.dtype
-            return planned.astype(kind).reshape(-1, *space.shape)
-        if isinstance(self._model, NumberedArray) or space.is_numbered or not space.is_finite:
+            return np.ravel_multi_index(tuple(planned.T), space.sizes.ravel())
+        if isinstance(self._model, NumberedArray) or space.is_numbered:
             return planned
         return np.array([space.index(action) for action in planned])
 
     def _as_planned(self, taken: NDArray[Any]) -> list[Any]:
-        """The way back."""
+        """The way back: numbers, or points."""
         space = self._space
-        if isinstance(self._model, PointedArray):
-            if space.is_finite:
-                taken = np.stack(np.unravel_index(taken, space.sizes.ravel()), axis=-1)
+        if space.is_finite and isinstance(self._model, PointedArray):
+            taken = np.stack(np.unravel_index(taken, space.sizes.ravel()), axis=-1)
+        if not space.is_finite or isinstance(self._model, PointedArray):
             return [tuple(row) for row in taken.reshape(len(taken), -1).tolist()]
-        if isinstance(self._model, NumberedArray) or space.is_numbered or not space.is_finite:
+        if isinstance(self._model, NumberedArray) or space.is_numbered:
             return taken.tolist()  # type: ignore[no-any-return]
         return [space.payloads[number] for number in taken.tolist()]
 
     @cached_property
     def _any_action(self) -> Any:
         """An action as planners name them."""
-        if isinstance(self._model, PointedArray):
-            return tuple(bounds(self._space)[0].ravel().tolist())
-        return 0 if self._space.is_finite else bounds(self._space)[0]
+        space = self._space
+        if isinstance(self._model, PointedArray) or not space.is_finite:
+            return tuple(bounds(space)[0].ravel().tolist())
+        return 0 if space.is_numbered or self._model is not self._jax else space.payloads[0]
 
 
 def jax_model(model: Any) -> JaxModel | None:
