@@ -125,12 +125,12 @@ class JaxModel(ArrayModel):
             return None
         jax = import_jax()
         layout: Layout = self._layout  # type: ignore[attr-defined]
-        mapped = jax.jit(jax.vmap(lambda packed: function(layout.from_bytes(packed))))
+        mapped = jax.jit(jax.vmap(lambda packed: function(layout.from_words(packed))))
 
         def of_rows(states: Bytes) -> NDArray[Any]:
             padded = np.repeat(states[:1], power_of_four(len(states)), 0)
             padded[: len(states)] = states
-            return np.asarray(mapped(padded))[: len(states)]
+            return np.asarray(mapped(padded.view(layout.word)))[: len(states)]
 
         return of_rows
 

@@ -27,7 +27,7 @@ Slots = NDArray[np.int64] | slice
 
 FEW, MANY = 4, 16
 """Lanes for steps of a few operations, and for others."""
-SMALL = 450.0
+SMALL = 500.0
 """Operations of a program for few lanes, as JAX counts them before it compiles. On a processor, JAX
 hands larger ones to another thread, which takes longer than a few such steps themselves."""
 ROOM, ROOM_BYTES = 64, 1 << 16
@@ -59,6 +59,9 @@ class Layout:
                 )
         self.examples = [np.asarray(jax.numpy.asarray(leaf)) for leaf in leaves]
         self.size = sum(example.nbytes for example in self.examples)
+        whole = all(example.dtype.itemsize % 4 == 0 for example in self.examples)
+        self.word = np.dtype(np.uint32 if whole else np.uint8)
+        """What compiled programs move states in."""
         self.initial = self.pack(initial_state)
 
     def pack(self, state: Any) -> Bytes:
@@ -93,8 +96,8 @@ class Layout:
             start += example.nbytes
         return found
 
-    def to_bytes(self, state: Any) -> Any:
-        """As ``pack``, of traced arrays."""
+    def to_words(self, state: Any) -> Any:
+        """As ``pack``, of traced arrays, into words."""
         jax = import_jax()
         leaves, structure = jax.tree.flatten(state)
         if structure != self.structure:
@@ -109,17 +112,17 @@ class Layout:
                     f"step must return a state with the arrays of the initial state, got the "
                     f"shape {jax.numpy.shape(leaf)} in place of {example.shape}"
                 )
-            parts.append(as_bytes(jax.numpy.asarray(leaf, example.dtype)))
+            parts.append(as_words(jax.numpy.asarray(leaf, example.dtype), self.word))
         return jax.numpy.concatenate(parts)
 
-    def from_bytes(self, packed: Any) -> Any:
-        """As ``unpack``, of traced arrays."""
+    def from_words(self, packed: Any) -> Any:
+        """As ``unpack``, of traced words."""
         jax = import_jax()
         found, start = [], 0
         for example in self.examples:
-            raw = packed[start : start + example.nbytes]
-            found.append(of_bytes(raw, example.dtype, example.shape))
-            start += example.nbytes
+            end = start + example.nbytes // self.word.itemsize
+            found.append(of_words(packed[start:end], example.dtype, example.shape))
+            start = end
         return jax.tree.unflatten(self.structure, found)
 
 
@@ -207,7 +210,8 @@ class Lanes:
             mark[slots] = kinds
         mark[first] += START
         program = self._programs.get((masked, ruled)) or self._compile(masked, ruled)
-        raw = np.asarray(program(sent.view(np.uint8).reshape(room, lanes, -1), np.int32(rows)))
+        word = self._layout.word
+        raw = np.asarray(program(sent.view(word).reshape(room, lanes, -1), np.int32(rows)))
         chosen = masked or ruled
         found = raw.reshape(-1).view(form.chosen if chosen else form.told)[slots]
         if type(slots) is slice:
@@ -248,7 +252,7 @@ class Lanes:
         def step(packed: Any, action: Any, key: Any) -> Any:
             return self._take(packed, action, key)[1:]
 
-        example = np.zeros(self._layout.size, np.uint8)
+        example = self._layout.initial.view(self._layout.word)
         traced = jax.jit(step).trace(example, self._example_action, jax.random.key(0))
         return traced.out_info, operations(traced.lower())
 
@@ -259,7 +263,8 @@ class Lanes:
             return self._asked
         if self._traced[1] > SMALL:
             return MANY
-        sent = np.zeros((ROOM, FEW, self._form.sent.itemsize), np.uint8)
+        word = self._layout.word
+        sent = np.zeros((ROOM, FEW, self._form.sent.itemsize // word.itemsize), word)
         lowered = self._compile(masked=False, ruled=False).lower(sent, np.int32(1))
         return FEW if operations(lowered) <= SMALL else MANY
 
@@ -267,9 +272,10 @@ class Lanes:
     def _form(self) -> Form:
         state, kind = ("state", "u1", (self._layout.size,)), self._example_action
         action = ("action", kind.dtype, kind.shape)
-        told = [state, ("reward", np.dtype(self._traced[0][0].dtype)), ("flag", "u1")]
+        word = self._layout.word
+        told = [state, ("reward", np.dtype(self._traced[0][0].dtype)), ("flag", word)]
         return Form(
-            np.dtype([state, ("key", np.uint32, (2,)), action, ("mark", "u1")]),
+            np.dtype([state, ("key", np.uint32, (2,)), action, ("mark", word)]),
             np.dtype(told),
             np.dtype([*told, action]),
         )
@@ -283,12 +289,17 @@ class Lanes:
     def _compile(self, masked: bool, ruled: bool) -> Callable[..., Any]:
         """A program; JAX compiles it when it is first called, for each shape."""
         jax = import_jax()
-        sent = self._form.sent
-        width = (self._form.chosen if masked or ruled else self._form.told).itemsize
+        sent, word = self._form.sent, self._layout.word
+        told_form = self._form.chosen if masked or ruled else self._form.told
+        width = told_form.itemsize // word.itemsize
 
         def field(record: Any, name: str) -> Any:
             kind, start = sent.fields[name][:2]  # type: ignore[index]
-            return of_bytes(record[start : start + kind.itemsize], kind.base, kind.shape)
+            start, size = start // word.itemsize, kind.itemsize // word.itemsize
+            base = word if name == "state" else kind.base
+            return of_words(
+                record[start : start + size], base, (size,) if name == "state" else kind.shape
+            )
 
         def advance(carried: Any, record: Any) -> Any:
             packed, t, key = carried
@@ -304,9 +315,10 @@ class Lanes:
             after, reward, ended = self._take(packed, action, drawn)
             bad = is_bad(reward)
             came = ENDED * ended.astype(np.uint8) + BAD * bad.astype(np.uint8)
-            told = [after, as_bytes(reward), jax.numpy.where(flags == 0, came, flags)[None]]
+            flag = jax.numpy.where(flags == 0, came, flags).astype(word)
+            told = [after, as_words(reward, word), flag[None]]
             if masked or ruled:
-                told.append(as_bytes(action))
+                told.append(as_words(action, word))
             return (after, t + 1, key), jax.numpy.concatenate(told)
 
         def program(records: Any, rows: Any) -> Any:
@@ -319,11 +331,11 @@ class Lanes:
 
             numpy = jax.numpy
             carried = (
-                numpy.zeros((lanes, self._layout.size), np.uint8),
+                numpy.zeros((lanes, self._layout.size // word.itemsize), word),
                 numpy.zeros(lanes, np.int32),
                 numpy.zeros((lanes, 2), np.uint32),
             )
-            out = numpy.zeros((room, lanes, width), np.uint8)
+            out = numpy.zeros((room, lanes, width), word)
             return jax.lax.while_loop(lambda at: at[0] < rows, body, (0, carried, out))[2]
 
         compiled = self._programs[masked, ruled] = jax.jit(program)
@@ -334,7 +346,7 @@ class Lanes:
         jax = import_jax()
         if self._table is not None:
             action = jax.numpy.asarray(self._table)[action]
-        result = self._step(self._layout.from_bytes(packed), action, key)
+        result = self._step(self._layout.from_words(packed), action, key)
         if not isinstance(result, tuple) or len(result) != 3:
             raise TransitionError(
                 f"step must return (state, reward, ended), got {type(result).__name__}"
@@ -347,7 +359,7 @@ class Lanes:
             )
         if reward.dtype.itemsize < 4:
             reward = reward.astype(np.float32)
-        after = self._layout.to_bytes(result[0])
+        after = self._layout.to_words(result[0])
         return after, reward.reshape(()), ended.reshape(()) != 0
 
     def _choose(
@@ -356,7 +368,7 @@ class Lanes:
         """The action to take, and flags: the planned one if it is legal, or the rule's."""
         jax = import_jax()
         numpy = jax.numpy
-        state = self._layout.from_bytes(packed)
+        state = self._layout.from_words(packed)
         count = self._space.n if self._space.is_finite else 0
         allowed = numpy.ones(count, bool)
         flags, action = numpy.uint8(0), planned
@@ -469,22 +481,22 @@ def is_bad(reward: Any) -> Any:
     return ~(abs(reward) <= most)
 
 
-def as_bytes(array: Any) -> Any:
-    """The bytes of a traced array."""
-    jax = import_jax()
+def as_words(array: Any, word: np.dtype[Any]) -> Any:
+    """A traced array as words, which are no longer than its numbers."""
     flat = array.reshape(-1)
     if flat.dtype == np.bool_:
         return flat.astype(np.uint8)
-    return jax.lax.bitcast_convert_type(flat, np.uint8).reshape(-1)
+    return import_jax().lax.bitcast_convert_type(flat, word).reshape(-1)
 
 
-def of_bytes(raw: Any, kind: np.dtype[Any], shape: tuple[int, ...]) -> Any:
-    """The traced array that some bytes stand for."""
-    jax = import_jax()
+def of_words(raw: Any, kind: np.dtype[Any], shape: tuple[int, ...]) -> Any:
+    """The traced array that some words stand for."""
     if kind == np.bool_:
         return raw.astype(np.bool_).reshape(shape)
-    parts = raw if kind.itemsize == 1 else raw.reshape(-1, kind.itemsize)
-    return jax.lax.bitcast_convert_type(parts, kind).reshape(shape)
+    parts = kind.itemsize // raw.dtype.itemsize
+    if parts > 1:
+        raw = raw.reshape(-1, parts)
+    return import_jax().lax.bitcast_convert_type(raw, kind).reshape(shape)
 
 
 def import_jax() -> Any:
