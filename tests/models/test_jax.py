@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import pickle
 
 import numpy as np
@@ -130,8 +131,34 @@ def test_a_step_does_not_depend_on_what_else_is_in_its_batch():
         for one, other in zip(alone, walk, strict=True):
             assert one[1].tobytes() == other[1].tobytes()
             assert one[2] == other[2]
+    before = root
+    for action, after, reward, _ in alone:  # nor on the steps before it
+        again = simulator.run([Request(before, [action], 1)])[0][0][0]
+        assert (again[1].tobytes(), again[2]) == (after.tobytes(), reward)
+        before = after
     # Steps that are rounded in two ways were taken for random dynamics.
     assert pp.Platypus(0.9).plan(model, budget=300, seed=0).calls == 300
+
+
+def test_walks_go_on_from_the_states_that_are_told():
+    def slide(state, action, key):
+        speed = 0.95 * state["speed"] + action
+        place = state["place"] + 0.1 * speed
+        return {"place": place, "speed": speed}, -(place**2) - 0.01 * speed**2, False
+
+    start = {"place": jnp.float32(0.3), "speed": jnp.float32(0.1)}
+    model = pp.JaxModel(
+        slide, pp.Box(-1.0, 1.0), start, policy=lambda s: jnp.clip(-s["place"], -1, 1)
+    )
+    root = model.initial_state
+    rng = np.random.default_rng(0)
+    plans = [[(x,) for x in rng.uniform(-1, 1, 8).astype(np.float32).tolist()] for _ in range(20)]
+    simulator = Simulator(model, np.random.default_rng(0), budget=10_000, state=root)
+    walks = [walk for (walk,) in simulator.run([Request(root, plan, 12) for plan in plans])]
+    steps = [(before[1], *after) for walk in walks for before, after in itertools.pairwise(walk)]
+    again = simulator.run([Request(state, [action], 1) for state, action, *_ in steps])
+    for (_, _, after, reward, _), ((step,),) in zip(steps, again, strict=True):
+        assert (step[1].tobytes(), step[2]) == (after.tobytes(), reward)
 
 
 def test_each_request_has_its_own_random_numbers():

@@ -33,9 +33,9 @@ hands larger ones to another thread, which takes longer than a few such steps th
 ROOM, ROOM_BYTES = 64, 1 << 16
 """A program has room for so many steps of each lane at least, or so many bytes of states."""
 
-START, STRICT, BY_RULE = 1, 2, 4
+START, STRICT, BY_RULE, CHECK = 1, 2, 4, 8
 """Kinds of steps, to be added: the first one of a walk; the walk stops before the action if it is
-not legal; the rule chooses the action."""
+not legal; the rule chooses the action; whether it is legal is checked."""
 ENDED, BAD, STOPPED, STUCK, LOST = 1, 2, 4, 8, 16
 """What became of a step, to be added: the episode ended; the reward is no finite number; it was not
 taken, as the action is not legal, as no action is, or as the rule chose no legal one."""
@@ -133,7 +133,7 @@ class Played(NamedTuple):
     rewards: NDArray[np.float64]  # [steps]
     flags: NDArray[np.uint8]  # [steps] what became of each; later steps of the walk mean nothing
     taken: NDArray[Any] | None
-    """The actions, if they were not all named: numbers of a list, or what the rule returned."""
+    """The actions, if there were kinds: numbers of a list, or what the rule returned."""
 
 
 class Form(NamedTuple):
@@ -142,9 +142,7 @@ class Form(NamedTuple):
     sent: np.dtype[Any]
     """What a program is told of a step: the first four only where a walk begins."""
     told: np.dtype[Any]
-    """What it says of it."""
-    chosen: np.dtype[Any]
-    """The same with the action, where not all are named."""
+    """What it says of it; with the action, if there are legal ones or a rule."""
 
 
 class Lanes:
@@ -169,7 +167,7 @@ class Lanes:
         self._layout, self._space, self._asked = layout, space, lanes
         self._step, self._legal, self._policy = functions
         self._table = table
-        self._programs: dict[tuple[bool, bool], Callable[..., Any]] = {}
+        self._chooses = self._legal is not None or self._policy is not None
         self._local = local()
 
     # ------------------------------------------------------------------ one call
@@ -181,9 +179,6 @@ class Lanes:
         actions: NDArray[Any],
         keys: NDArray[np.uint32],
         kinds: NDArray[np.uint8] | None = None,
-        *,
-        masked: bool = False,
-        ruled: bool = False,
     ) -> Played:
         """Play walks.
 
@@ -192,13 +187,10 @@ class Lanes:
             lengths: the steps of each, [walks].
             actions: of all steps, one walk after the other, [steps, ...]; numbers of a list.
             keys: of each walk: its random numbers follow from them, [walks, 2].
-            kinds: STRICT or BY_RULE of each step, [steps].
-            masked: whether to see which actions are legal.
-            ruled: whether the rule chooses somewhere.
+            kinds: CHECK, STRICT, BY_RULE of each step, [steps].
         """
         lanes, total = self.lanes, len(actions)
         first, slots, rows = lay_out(lengths, lanes, total)
-        form = self._form
         room = self._room(rows)
         sent = self._buffer(room)  # lanes without a walk find an old state there, and go on from it
         sent["state"][first] = states
@@ -209,18 +201,16 @@ class Lanes:
         if kinds is not None:
             mark[slots] = kinds
         mark[first] += START
-        program = self._programs.get((masked, ruled)) or self._compile(masked, ruled)
         word = self._layout.word
-        raw = np.asarray(program(sent.view(word).reshape(room, lanes, -1), np.int32(rows)))
-        chosen = masked or ruled
-        found = raw.reshape(-1).view(form.chosen if chosen else form.told)[slots]
+        raw = np.asarray(self._program(sent.view(word).reshape(room, lanes, -1), np.int32(rows)))
+        found = raw.reshape(-1).view(self._form.told)[slots]
         if type(slots) is slice:
             found = found.copy()  # do not keep what was not asked for
         return Played(
             found["state"],
             found["reward"].astype(np.float64),
             found["flag"],
-            found["action"] if chosen else None,
+            None if kinds is None else found["action"],
         )
 
     def _buffer(self, room: int) -> NDArray[Any]:
@@ -265,7 +255,7 @@ class Lanes:
             return MANY
         word = self._layout.word
         sent = np.zeros((ROOM, FEW, self._form.sent.itemsize // word.itemsize), word)
-        lowered = self._compile(masked=False, ruled=False).lower(sent, np.int32(1))
+        lowered = self._program.lower(sent, np.int32(1))
         return FEW if operations(lowered) <= SMALL else MANY
 
     @cached_property
@@ -273,11 +263,10 @@ class Lanes:
         state, kind = ("state", "u1", (self._layout.size,)), self._example_action
         action = ("action", kind.dtype, kind.shape)
         word = self._layout.word
-        told = [state, ("reward", np.dtype(self._traced[0][0].dtype)), ("flag", word)]
+        told: list[Any] = [state, ("reward", np.dtype(self._traced[0][0].dtype)), ("flag", word)]
         return Form(
             np.dtype([state, ("key", np.uint32, (2,)), action, ("mark", word)]),
-            np.dtype(told),
-            np.dtype([*told, action]),
+            np.dtype([*told, action] if self._chooses else told),
         )
 
     @cached_property
@@ -286,60 +275,61 @@ class Lanes:
             return np.zeros((), np.int32)
         return np.asarray(import_jax().numpy.asarray(bounds(self._space)[0]))
 
-    def _compile(self, masked: bool, ruled: bool) -> Callable[..., Any]:
-        """A program; JAX compiles it when it is first called, for each shape."""
-        jax = import_jax()
+    @cached_property
+    def _program(self) -> Any:
+        """The program of the model; JAX compiles it when it is first called, for each size."""
+        jax, numpy = import_jax(), import_jax().numpy
         sent, word = self._form.sent, self._layout.word
-        told_form = self._form.chosen if masked or ruled else self._form.told
-        width = told_form.itemsize // word.itemsize
+        width, size = (n // word.itemsize for n in (self._form.told.itemsize, self._layout.size))
 
         def field(record: Any, name: str) -> Any:
             kind, start = sent.fields[name][:2]  # type: ignore[index]
-            start, size = start // word.itemsize, kind.itemsize // word.itemsize
-            base = word if name == "state" else kind.base
-            return of_words(
-                record[start : start + size], base, (size,) if name == "state" else kind.shape
-            )
+            raw = record[start // word.itemsize : (start + kind.itemsize) // word.itemsize]
+            return raw if name == "state" else of_words(raw, kind.base, kind.shape)
 
-        def advance(carried: Any, record: Any) -> Any:
-            packed, t, key = carried
+        def begin(last: Any, t: Any, key: Any, record: Any) -> Any:
             mark, action = field(record, "mark"), field(record, "action")
             begins = mark & START > 0
-            packed = jax.numpy.where(begins, field(record, "state"), packed)
-            t = jax.numpy.where(begins, 0, t)
-            key = jax.numpy.where(begins, field(record, "key"), key)
+            packed = numpy.where(begins, field(record, "state"), last[:size])
+            t = numpy.where(begins, 0, t)
+            key = numpy.where(begins, field(record, "key"), key)
             drawn = jax.random.fold_in(jax.random.wrap_key_data(key), t)
-            flags = jax.numpy.uint8(0)
-            if masked or ruled:
-                action, flags = self._choose(packed, action, mark, drawn, masked, ruled)
+            return packed, t, key, mark, action, drawn
+
+        def finish(packed: Any, action: Any, drawn: Any, flags: Any) -> Any:
             after, reward, ended = self._take(packed, action, drawn)
-            bad = is_bad(reward)
-            came = ENDED * ended.astype(np.uint8) + BAD * bad.astype(np.uint8)
-            flag = jax.numpy.where(flags == 0, came, flags).astype(word)
+            came = ENDED * ended.astype(np.uint8) + BAD * is_bad(reward).astype(np.uint8)
+            flag = numpy.where(flags == 0, came, flags).astype(word)
             told = [after, as_words(reward, word), flag[None]]
-            if masked or ruled:
-                told.append(as_words(action, word))
-            return (after, t + 1, key), jax.numpy.concatenate(told)
+            return numpy.concatenate([*told, as_words(action, word)] if self._chooses else told)
 
         def program(records: Any, rows: Any) -> Any:
             room, lanes, _ = records.shape
 
             def body(at: Any) -> Any:
-                row, carried, out = at
-                carried, told = jax.vmap(advance)(carried, records[row])
-                return row + 1, carried, jax.lax.dynamic_update_index_in_dim(out, told, row, 0)
+                row, t, key, out = at
+                # Walks go on from the state that is told, not from one that is computed beside it:
+                # the two might be rounded in different ways.
+                packed, t, key, mark, action, drawn = jax.vmap(begin)(
+                    out[row - 1], t, key, records[row]
+                )
+                flags = numpy.zeros(lanes, np.uint8)
+                if self._chooses:
+                    action, flags = jax.lax.cond(
+                        (mark & (CHECK | BY_RULE) > 0).any(),
+                        jax.vmap(self._choose),
+                        lambda _packed, action, _mark, _drawn: (action, flags),
+                        packed, action, mark, drawn,
+                    )  # fmt: skip
+                told = jax.vmap(finish)(packed, action, drawn, flags)
+                return row + 1, t + 1, key, jax.lax.dynamic_update_index_in_dim(out, told, row, 0)
 
-            numpy = jax.numpy
-            carried = (
-                numpy.zeros((lanes, self._layout.size // word.itemsize), word),
-                numpy.zeros(lanes, np.int32),
-                numpy.zeros((lanes, 2), np.uint32),
-            )
             out = numpy.zeros((room, lanes, width), word)
-            return jax.lax.while_loop(lambda at: at[0] < rows, body, (0, carried, out))[2]
+            keys = numpy.zeros((lanes, 2), np.uint32)
+            start = (0, numpy.zeros(lanes, np.int32), keys, out)
+            return jax.lax.while_loop(lambda at: at[0] < rows, body, start)[3]
 
-        compiled = self._programs[masked, ruled] = jax.jit(program)
-        return compiled  # type: ignore[no-any-return]
+        return jax.jit(program)
 
     def _take(self, packed: Any, action: Any, key: Any) -> tuple[Any, Any, Any]:
         """The user's step: bytes, reward and whether the episode ended."""
@@ -362,30 +352,28 @@ class Lanes:
         after = self._layout.to_words(result[0])
         return after, reward.reshape(()), ended.reshape(()) != 0
 
-    def _choose(
-        self, packed: Any, planned: Any, mark: Any, key: Any, masked: bool, ruled: bool
-    ) -> tuple[Any, Any]:
+    def _choose(self, packed: Any, planned: Any, mark: Any, key: Any) -> tuple[Any, Any]:
         """The action to take, and flags: the planned one if it is legal, or the rule's."""
-        jax = import_jax()
-        numpy = jax.numpy
+        jax, numpy = import_jax(), import_jax().numpy
         state = self._layout.from_words(packed)
         count = self._space.n if self._space.is_finite else 0
         allowed = numpy.ones(count, bool)
         flags, action = numpy.uint8(0), planned
-        if masked:
+        if self._legal is not None:
             allowed = numpy.asarray(self._legal(state))
             if allowed.dtype != np.bool_ or allowed.shape != (count,):
                 raise MaskError(
                     f"legal must return {count} booleans, got {allowed.dtype} of shape "
                     f"{allowed.shape}"
                 )
-        by_rule = mark & BY_RULE > 0
-        if ruled:
+            allowed |= mark & CHECK == 0
+        if self._policy is not None:
+            by_rule = mark & BY_RULE > 0
             said = numpy.asarray(self._policy(state))
             chosen, fits = self._by_rule(said, allowed) if count else self._in_box(said)
             action = numpy.where(by_rule, chosen, planned)
             flags |= numpy.where(by_rule & ~fits, LOST, 0).astype(np.uint8)
-        if masked:
+        if self._legal is not None:
             illegal = ~allowed[action] & (flags == 0)
             stops = illegal & (mark & STRICT > 0)
             unit = jax.random.uniform(jax.random.fold_in(key, LEGAL))
@@ -394,7 +382,7 @@ class Lanes:
             action = numpy.where(illegal & ~stops, other, action)
             flags |= numpy.where(stops, STOPPED, 0).astype(np.uint8)
             flags = numpy.where(allowed.any(), flags, STUCK).astype(np.uint8)
-        return action.astype(self._example_action.dtype), flags
+        return action.astype(planned.dtype), flags
 
     def _by_rule(self, said: Any, allowed: Any) -> tuple[Any, Any]:
         """The number that a policy chose, and whether it is that of a legal action."""

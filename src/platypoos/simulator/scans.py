@@ -15,7 +15,18 @@ from platypoos.models.advice import no_legal_action
 from platypoos.models.array import ArrayModel
 from platypoos.models.failures import bad_reward, brief, explained, located
 from platypoos.models.jax import JaxModel
-from platypoos.models.lanes import BAD, BY_RULE, ENDED, LOST, STOPPED, STRICT, STUCK, Played, bounds
+from platypoos.models.lanes import (
+    BAD,
+    BY_RULE,
+    CHECK,
+    ENDED,
+    LOST,
+    STOPPED,
+    STRICT,
+    STUCK,
+    Played,
+    bounds,
+)
 from platypoos.models.numbered import NumberedArray
 from platypoos.models.points import PointedArray
 from platypoos.simulator.arrays import RULE, ArrayPlayer, Rule
@@ -43,6 +54,7 @@ class ScanPlayer(ArrayPlayer):
         assert found is not None  # noqa: S101  there is another player for other models
         self._jax = found
         self._space: Any = found.actions
+        self._chooses = found.legal is not None or found.policy is not None
         self._as_told = legal is None and policy is None
         """Whether the compiled programs ask the functions that are to be asked."""
 
@@ -106,16 +118,19 @@ class ScanPlayer(ArrayPlayer):
         masked: bool,
     ) -> tuple[Played, list[Any]]:
         """Play walks some of whose actions are chosen on the way; returns also the actions."""
-        kinds = np.array([_KINDS.get(type(action), 0) for action in actions], np.uint8)
+        check = CHECK if masked else 0
+        kinds = np.array([check + _KINDS.get(type(action), 0) for action in actions], np.uint8)
         given = [
             self._any_action
             if action is RULE
             else (action.action if type(action) is IfLegal else action)
             for action in actions
         ]
-        ruled = BY_RULE in kinds
-        played = self._play_lanes(rows, lengths, given, keys, kinds, masked=masked, ruled=ruled)
-        return played, given if played.taken is None else self._as_planned(played.taken)
+        if not self._chooses:  # without masks, what is tried only if it is legal always is
+            return self._play_lanes(rows, lengths, given, keys), given
+        played = self._play_lanes(rows, lengths, given, keys, kinds)
+        assert played.taken is not None  # noqa: S101  there were kinds
+        return played, self._as_planned(played.taken)
 
     def _take_note(
         self,
@@ -185,15 +200,12 @@ class ScanPlayer(ArrayPlayer):
         actions: list[Any],
         keys: NDArray[np.uint32],
         kinds: NDArray[np.uint8] | None = None,
-        *,
-        masked: bool = False,
-        ruled: bool = False,
     ) -> Played:
         """One compiled call; its failures say that the step could not be traced."""
         try:
             given = self._as_given(np.array(actions))
             return self._jax.lanes.play(  # type: ignore[attr-defined,no-any-return]
-                states, lengths, given, keys, kinds, masked=masked, ruled=ruled
+                states, lengths, given, keys, kinds
             )
         except ModelError:
             raise
