@@ -7,10 +7,10 @@ A pendulum is planned for in three forms: ``FunctionModel`` takes one step in pl
 All make the same plans, but for what single precision rounds. The torque is one of three numbers
 (list), or any number (box).
 
-*All* is the processor time of a plan, divided by its calls: the least of some plans, after plans
-that are not timed. *Model* is the part of it that was spent in the model, with what it takes to
-call compiled code. *First* is the first plan of a model, with all that JAX compiles for it. *Batch*
-is how many calls a planner asks for at once, on average.
+*All* is the processor time of a plan, divided by its calls: the mean of some seeds, and for each
+seed the least of three plans, after plans that are not timed. *Model* is the part of it that was
+spent in the model, with what it takes to call compiled code. *First* is the first plan of a model,
+with all that JAX compiles for it. *Batch* is how many calls a planner asks for at once, on average.
 
 If mctx is installed, its Gumbel MuZero plans on the same pendulum, the list, in one compiled search
 with as many simulations, a uniform prior and the value 0.
@@ -26,7 +26,7 @@ import time
 from collections.abc import Callable
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
@@ -35,7 +35,7 @@ from platypoos.models.lanes import Lanes
 from platypoos.simulator import Simulator
 
 RESULTS = Path(__file__).parents[1] / "docs" / "results" / "arrays.md"
-DISCOUNT, START = 0.95, (math.pi, 0.0)
+DISCOUNT, START, TRIES = 0.95, (math.pi, 0.0), 3
 ACTIONS: dict[str, Any] = {"list": [-2.0, 0.0, 2.0], "box": pp.Box(-2.0, 2.0)}
 PLANNERS: dict[str, dict[str, Any]] = {
     "list": {
@@ -85,7 +85,7 @@ def traced(state: Any, torque: Any, _: Any) -> Any:
 FORMS: dict[str, Callable[[Any], Any]] = {
     "Python": lambda actions: pp.FunctionModel(one, actions, START),
     "NumPy": lambda actions: pp.ArrayModel(many, actions, np.array(START)),
-    "JAX": lambda actions: pp.JaxModel(traced, actions, tuple(np.float32(START))),
+    "JAX": lambda actions: pp.JaxModel(traced, actions, tuple(map(np.float32, START))),
 }
 
 
@@ -96,7 +96,7 @@ class Watched:
         self.owner, self.name, self.function = owner, name, getattr(owner, name)
         self.seconds, self.count = 0.0, 0
 
-    def __enter__(self) -> Watched:
+    def __enter__(self) -> Self:
         watch, function = self, self.function
 
         def watched(*args: Any, **options: Any) -> Any:
@@ -131,32 +131,35 @@ def share_of_model(form: str, plan: Callable[[], Any]) -> float:
         with Watched(Lanes, "play") as watch:
             plan()
         return watch.seconds
-    states = plan().calls
+    calls = plan().calls
 
     def bare() -> None:
         state = START
-        for _ in range(states):
+        for _ in range(calls):
             state, _reward, _ended = one(state, 2.0, None)
 
-    return min(seconds(bare) for _ in range(3))
+    return seconds(bare)
 
 
-def measure(form: str, kind: str, planner: Any, budget: int, rounds: int) -> list[str]:
+def measure(form: str, kind: str, planner: Any, budget: int, seeds: int) -> list[str]:
     """The cells of a row."""
     model = FORMS[form](ACTIONS[kind])
+    first, calls, batches = 0.0, 0, 0
+    each: list[list[float]] = [[], []]
+    for seed in range(seeds):
 
-    def plan() -> Any:
-        return planner.plan(model, budget=budget, seed=0)
+        def plan(seed: int = seed) -> Any:
+            return planner.plan(model, budget=budget, seed=seed)
 
-    first = seconds(plan)
-    calls = plan().calls
-    best = min(seconds(plan) for _ in range(rounds))
-    share = min(share_of_model(form, plan) for _ in range(rounds))
-    with Watched(Simulator, "run") as runs, Watched(Simulator, "run_rows") as rows:
-        plan()
-    each = [1e6 * t / calls for t in (best, share)]
-    batches = runs.count + rows.count
-    return [*(f"{t:.2f}" for t in each), f"{first:.2f} s", f"{calls / batches:.0f}"]
+        began = seconds(plan)
+        first = first or began
+        with Watched(Simulator, "run") as runs, Watched(Simulator, "run_rows") as rows:
+            made = plan().calls
+        calls, batches = calls + made, batches + runs.count + rows.count
+        each[0].append(min(seconds(plan) for _ in range(TRIES)) / made)
+        each[1].append(min(share_of_model(form, plan) for _ in range(TRIES)) / made)
+    means = [f"{1e6 * np.mean(times):.2f}" for times in each]
+    return [*means, f"{first:.2f} s", f"{calls / batches:.0f}"]
 
 
 def mctx_search(budget: int) -> Callable[[], Any]:
@@ -187,11 +190,11 @@ def mctx_search(budget: int) -> Callable[[], Any]:
         return mctx.gumbel_muzero_policy(None, key, root, recurrent, budget).action
 
     compiled = jax.jit(search)
-    state = np.float32([START])
+    state = np.array([START], np.float32)
     return lambda: compiled(jax.random.PRNGKey(0), state).block_until_ready()
 
 
-def table(budgets: list[int], rounds: int) -> list[str]:
+def table(budgets: list[int], seeds: int) -> list[str]:
     """The rows of the page, printed as they are measured."""
     lines: list[str] = []
 
@@ -205,13 +208,13 @@ def table(budgets: list[int], rounds: int) -> list[str]:
         for name, planner in planners.items():
             for form in FORMS:
                 for budget in budgets:
-                    cells = measure(form, kind, planner, budget, rounds)
+                    cells = measure(form, kind, planner, budget, seeds)
                     add(kind, name, form, f"{budget:,}", *cells)
     if find_spec("mctx") is not None:
         for budget in budgets:
             search = mctx_search(budget)
             first = seconds(search)
-            best = min(seconds(search) for _ in range(rounds))
+            best = min(seconds(search) for _ in range(TRIES))
             cells = [f"{1e6 * best / budget:.2f}", "", f"{first:.2f} s", "1"]
             add("list", "mctx Gumbel MuZero", "JAX", f"{budget:,}", *cells)
     return lines
@@ -223,11 +226,11 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=about[0])
     parser.add_argument("--budgets", type=int, nargs="+", default=[1_000, 10_000], metavar="N",
                         help="calls of a plan (1000 10000)")  # fmt: skip
-    parser.add_argument("--rounds", type=int, default=5, help="plans, of which the best counts (5)")
+    parser.add_argument("--seeds", type=int, default=3, help="from 0 on (%(default)s)")
     parser.add_argument("--out", type=Path, nargs="?", const=RESULTS, metavar="FILE",
                         help="write a page with the table (docs/results/arrays.md)")  # fmt: skip
     args = parser.parse_args()
-    lines = table(args.budgets, args.rounds)
+    lines = table(args.budgets, args.seeds)
     if args.out is not None:
         page = ["# Simulators that come in batches", ""]
         page += [f"`{shlex.join(['python', 'benchmarks/arrays.py', *sys.argv[1:]])}`"]

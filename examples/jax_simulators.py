@@ -114,7 +114,9 @@ def of_mjx() -> pp.JaxModel:
 
     start = (jnp.array([0.0, 0.2]), jnp.zeros(2))
     # A step is many small operations: 64 together take hardly longer than one.
-    return pp.JaxModel(step, pp.Box(np.float32([-1.0]), np.float32([1.0])), start, lanes=64)
+    return pp.JaxModel(
+        step, pp.Box(np.full(1, -1.0, np.float32), np.full(1, 1.0, np.float32)), start, lanes=64
+    )
 
 
 def main() -> None:
@@ -123,14 +125,15 @@ def main() -> None:
     plan = pp.plan(of_gymnax(River(), 0.5, start), budget=500, discount=0.95, seed=0)
     drift = sum(int(action) - 1 for action in plan.actions[:6])
     print(f"river: rows {-drift} to the left of 3 that the current carries it to the right")
-    sled = of_brax(Slide(), Sled(*(jnp.float32(x) for x in (1.0, 0.0, 0.0)), jnp.bool_(False)))
+    still = jnp.float32(0.0)
+    sled = of_brax(Slide(), Sled(jnp.float32(1.0), still, still, jnp.bool_(False)))
     episode = pp.control(sled, budget=300, steps=30, discount=0.95, seed=0)
     print(f"sled: {sled.unpack(episode.states[-1]).place:.2f} from the origin")
     if find_spec("mujoco") is None or find_spec("mujoco.mjx") is None:
         print("MJX is not installed")
         return
     cart = pp.control(of_mjx(), budget=500, steps=5, discount=0.95, seed=0)
-    print(f"cart and pole in MJX: reward {cart.total_reward:.2f} of 5 at most")
+    print(f"cart and pole in MJX: reward {sum(cart.rewards):.2f} of 5 at most")
 
 
 if __name__ == "__main__":

@@ -215,10 +215,10 @@ class Lanes:
 
     def _buffer(self, room: int) -> NDArray[Any]:
         """What is sent to a program: the same memory each time, in a thread."""
-        buffers: dict[int, NDArray[Any]] = self._local.__dict__
-        found = buffers.get(room)
+        buffers = self._local.__dict__
+        found: NDArray[Any] | None = buffers.get(str(room))
         if found is None:
-            found = buffers[room] = np.zeros(room * self.lanes, self._form.sent)
+            found = buffers[str(room)] = np.zeros(room * self.lanes, self._form.sent)
             found["state"] = self._layout.initial
             found["action"] = self._example_action
         return found

@@ -93,8 +93,9 @@ class ArrayPlayer:
             rows = self._rows(todo.states)
             while going and (due is None or not made or not due(made)):
                 planned = [plan[t] for plan in plans]
+                stopped: list[int] = []
                 if plain:
-                    actions, stopped = np.array(planned), []
+                    actions = np.array(planned)
                 else:
                     actions, stopped = self._choose(rows, planned, masked)
                     planned = as_planned(actions)

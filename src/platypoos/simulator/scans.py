@@ -29,7 +29,7 @@ from platypoos.models.lanes import (
 )
 from platypoos.models.numbered import NumberedArray
 from platypoos.models.points import PointedArray
-from platypoos.simulator.arrays import RULE, ArrayPlayer, Rule
+from platypoos.simulator.arrays import RULE, ArrayPlayer, Rule, ask
 from platypoos.simulator.requests import IfLegal, Replies, Request, Step, Walk
 from platypoos.simulator.streams import WORD, Stream
 
@@ -179,7 +179,7 @@ class ScanPlayer(ArrayPlayer):
         if flag & STUCK:
             failure = no_legal_action(shown)
         elif flag & LOST:
-            said = np.asarray(self._policy(state[None]))[0]
+            said = np.asarray(ask("policy", self._policy, state[None]))[0]
             failure = ModelError(
                 f"the model's policy returned {brief(said)}, which is neither a legal action nor "
                 f"finite weights of at least 0 (at state {brief(shown)})",
@@ -230,9 +230,10 @@ class ScanPlayer(ArrayPlayer):
         """Actions as the compiled programs take them: numbers of a list, or arrays of a box."""
         space = self._space
         if not space.is_finite:
-            return planned.astype(bounds(space)[0].dtype).reshape(-1, *space.shape)
+            kind: np.dtype[Any] = bounds(space)[0].dtype
+            return planned.astype(kind).reshape(-1, *space.shape)
         if isinstance(self._model, PointedArray):
-            return np.ravel_multi_index(tuple(planned.T), space.sizes.ravel())
+            return np.array(np.ravel_multi_index(tuple(planned.T), space.sizes.ravel()))
         if isinstance(self._model, NumberedArray) or space.is_numbered:
             return planned
         return np.array([space.index(action) for action in planned])
