@@ -8,7 +8,7 @@ All make the same plans, but for what single precision rounds. The torque is one
 (list), or any number (box).
 
 *All* is the processor time of a plan, divided by its calls: the mean of some seeds, and for each
-seed the least of three plans, after plans that are not timed. *Model* is the part of it that was
+seed the least of two plans, after plans that are not timed. *Model* is the part of it that was
 spent in the model, with what it takes to call compiled code. *First* is the first plan of a model,
 with all that JAX compiles for it. *Batch* is how many calls a planner asks for at once, on average.
 
@@ -35,7 +35,7 @@ from platypoos.models.lanes import Lanes
 from platypoos.simulator import Simulator
 
 RESULTS = Path(__file__).parents[1] / "docs" / "results" / "arrays.md"
-DISCOUNT, START, TRIES = 0.95, (math.pi, 0.0), 3
+DISCOUNT, START, TRIES = 0.95, (math.pi, 0.0), 2
 ACTIONS: dict[str, Any] = {"list": [-2.0, 0.0, 2.0], "box": pp.Box(-2.0, 2.0)}
 PLANNERS: dict[str, dict[str, Any]] = {
     "list": {
@@ -226,7 +226,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=about[0])
     parser.add_argument("--budgets", type=int, nargs="+", default=[1_000, 10_000], metavar="N",
                         help="calls of a plan (1000 10000)")  # fmt: skip
-    parser.add_argument("--seeds", type=int, default=3, help="from 0 on (%(default)s)")
+    parser.add_argument("--seeds", type=int, default=2, help="from 0 on (%(default)s)")
     parser.add_argument("--out", type=Path, nargs="?", const=RESULTS, metavar="FILE",
                         help="write a page with the table (docs/results/arrays.md)")  # fmt: skip
     args = parser.parse_args()

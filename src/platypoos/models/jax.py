@@ -42,8 +42,7 @@ class JaxModel(ArrayModel):
         policy: ``policy(state)`` returns a weight for each action, or the number of one; in a box,
             an action.
         lanes: how many steps are taken together; if left out, 4 where a step is a few operations,
-            and else 16. More pay where a step is many small operations, as in MJX, and on
-            accelerators.
+            and else 16. More pay where a step is many small operations, as in MJX.
         options: ``dynamics``, ``action_names``, ``name``, ``access``, ``batch_size`` as for
             ``ArrayModel``.
 

@@ -239,11 +239,11 @@ class Lanes:
         """What a step returns beside the state, and how many operations it takes."""
         jax = import_jax()
 
-        def step(packed: Any, action: Any, key: Any) -> Any:
-            return self._take(packed, action, key)[1:]
+        def step(packed: Any, action: Any, words: Any) -> Any:
+            return self._take(packed, action, jax.random.wrap_key_data(words))[1:]
 
         example = self._layout.initial.view(self._layout.word)
-        traced = jax.jit(step).trace(example, self._example_action, jax.random.key(0))
+        traced = jax.jit(step).trace(example, self._example_action, np.zeros(2, np.uint32))
         return traced.out_info, operations(traced.lower())
 
     @cached_property
