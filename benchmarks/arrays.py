@@ -20,6 +20,7 @@ from __future__ import annotations
 
 import argparse
 import math
+import os
 import shlex
 import sys
 import time
@@ -236,6 +237,11 @@ def main() -> None:
         page += [f"`{shlex.join(['python', 'benchmarks/arrays.py', *sys.argv[1:]])}`"]
         for part in about[2:]:
             page += ["", " ".join(part.split())]
+        load = f"{os.getloadavg()[2]:.0f} on {os.cpu_count()} processors"
+        page += [
+            "",
+            f"The load of the machine was {load}: other work makes processor times longer.",
+        ]
         args.out.write_text("\n".join([*page, "", *lines]) + "\n", encoding="utf-8")
 
 
