@@ -24,6 +24,7 @@ from platypoos.errors import InvalidArgument
 from platypoos.models.base import Access, access_of, actions_of, is_compiled
 from platypoos.models.failures import act
 from platypoos.models.gymnasium.model import GymnasiumModel
+from platypoos.models.jax import JaxModel
 from platypoos.models.points import as_point, is_pointed
 from platypoos.planners.platypus.planner import Platypus
 from platypoos.progress import StepBar
@@ -33,7 +34,7 @@ from platypoos.video import Film, film_of
 
 UNKNOWN: Any = object()
 """No state was given: it may be anything, None too."""
-WARMING = 50
+WARMING, WARMING_JAX = 50, 2_000
 """Calls for each action in a plan that only compiles."""
 
 
@@ -275,15 +276,19 @@ class Agent:
     def warm_up(self) -> float:
         """Compile or load all machine code that plans need; returns the seconds it took.
 
-        Not needed for Python models with the default planner, which uses none.
+        Not needed for Python models with the default planner, which uses none. What a ``JaxModel``
+        needs is compiled too, for the sizes of batches that come up.
         """
-        if isinstance(self.planner, Platypus) and not is_compiled(self._view):
+        compiles = is_compiled(self._view) or isinstance(self.model, JaxModel)
+        if isinstance(self.planner, Platypus) and not compiles:
             return 0.0
         start = time.perf_counter()
         generator = make_generator(0)
         asked = self._asked
         if asked.budget is None:  # a deadline would end the plan before all code was needed
             calls = WARMING * self.planner.count(actions_of(self._view))
+            if isinstance(self.model, JaxModel):
+                calls = max(calls, WARMING_JAX)
             asked = replace(asked, budget=calls, deadline=None)
         with self._left_where_it_is() as here:
             state = initial_state(self.model) if here is UNKNOWN else here
@@ -358,7 +363,7 @@ def control(
         executor=executor,
         timeout=timeout,
     )
-    if deadline is not None and is_compiled(model):
+    if deadline is not None and (is_compiled(model) or isinstance(model, JaxModel)):
         agent.warm_up()  # before the first clock starts
     start = initial_state(model) if state is None else state
     film = None if render is None else film_of(model, start, render)

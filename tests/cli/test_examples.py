@@ -16,6 +16,8 @@ SAYS = {
         "480,000 calls",
     ],
     "real_time": ["50 steps upright"],
+    "jax_simulators": ["rows 3 to the left of 3", "from the origin"],
+    "mujoco_threads": ["rewards of 20 steps differ by ", "array model: "],
 }
 GALLERY = {  # the steps to take, and what it prints then
     "battery": (6, "earned -"),

@@ -150,7 +150,7 @@ class Simulator:
             go_on: in this thread, go on with the random stream of the last batch. So a walk that
                 is made step by step draws the same numbers as one that is made at once.
             words: where the random stream of each request starts, ``WORD`` bytes each, to draw the
-                same numbers again; an array model, which has one stream for all, draws anew.
+                same numbers again; an ``ArrayModel``, which has one stream for all, draws anew.
         """
         asked = most_calls(batch)
         if self.calls + asked > self.budget:
@@ -160,11 +160,10 @@ class Simulator:
         if not self._watches:
             self._watch, self._watches = Watch(self.model, batch[0][0]), True
         self._here, self._checks, self._goes_on = here or go_on, check_legal, go_on
-        if go_on:
+        if self._arrays is not None:
+            words = self._words_for_arrays(len(batch), words, go_on)
+        elif go_on:
             words = bytes(WORD * len(batch))
-        elif self._arrays is not None:
-            self._stream.start(self._streams.draw(1))
-            words = b""
         elif words is None:
             words = self._streams.draw(len(batch))
         replies: Replies = []
@@ -178,6 +177,19 @@ class Simulator:
             self._keep(error, batch, replies)
             raise
         return replies
+
+    def _words_for_arrays(self, requests: int, words: bytes | None, go_on: bool) -> bytes:
+        """Where random streams start: one for the batch, and one for each request if needed."""
+        assert self._arrays is not None  # noqa: S101  whoever calls has looked
+        if self._arrays.keyed:
+            if go_on:
+                return self._stream.rng.bytes(WORD * requests)
+            words = self._streams.draw(requests) if words is None else words
+            self._stream.start(words[:WORD])
+            return words
+        if not go_on:
+            self._stream.start(self._streams.draw(1))
+        return b""
 
     def run_rows(self, states: NDArray[Any], actions: NDArray[Any]) -> Rows:
         """Take one step from each state of an array model, without a reply for each.
@@ -249,7 +261,7 @@ class Simulator:
                 until = None if self.due is never else self.until
                 return self._workers.play(batch, words, replies, until, self._checks)
             if self._arrays is not None:
-                return self._arrays.play(batch, replies, due, self._checks)
+                return self._arrays.play(batch, words, replies, due, self._checks)
             return self._play_here(batch, words, replies, due)
         except BaseException as error:
             self.calls = before + getattr(error, "calls", 0)
