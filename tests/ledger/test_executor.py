@@ -82,7 +82,7 @@ PLANNERS = [
     pp.PlaTyPOOS(0.9), pp.SequOOL(0.9), pp.StroquOOL(0.9), pp.Uniform(0.9),
     pp.Uniform(0.9, share=False), pp.SOO(0.9), pp.OPD(0.9, reward_max=13.0), pp.OneStep(0.9),
     pp.UCT(0.9, scale=10.0, horizon=6), pp.OLOP(0.9, reward_max=13.0), pp.SparseSampling(0.9),
-    pp.Hindsight(0.9),
+    pp.Hindsight(0.9), pp.CEM(discount=0.9), pp.RandomShooting(discount=0.9),
 ]  # fmt: skip
 
 

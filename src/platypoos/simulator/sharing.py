@@ -24,7 +24,8 @@ OVERHEAD = 20
 PIECES = 8
 """…and, if others wait, a piece of a walk at most so much of the time that they will take."""
 LONGEST = 1.0
-"""Seconds of a piece at most: what a worker that dies takes along."""
+"""Seconds of a piece at most: what a worker that dies takes along. Half of the timeout if that is
+less."""
 ATTENTIVE = 0.01
 """Seconds of a piece if somebody may say at any time that it is enough."""
 
@@ -103,6 +104,7 @@ class Shares:
         restores: whether a walk can go on from a state; else it is not cut.
         in_order: play the first ones first, and whole: then time may run out at any moment.
         stops: come back often, to ask whether to go on.
+        timeout: the seconds after which a task counts as lost.
     """
 
     def __init__(
@@ -115,10 +117,12 @@ class Shares:
         restores: bool = True,
         in_order: bool = False,
         stops: bool = False,
+        timeout: float | None = None,
     ) -> None:
         self._number, self._pace, self._restores = number, pace, restores
         self._in_order, self._stops = in_order, stops
         self._least = OVERHEAD * latency
+        self._most = LONGEST if timeout is None else min(LONGEST, timeout / 2)
         self._heap = [self._entry(chain) for chain in chains]
         heapify(self._heap)
         self._calls = sum([entry[2] for entry in self._heap])
@@ -171,8 +175,8 @@ class Shares:
         if not self._restores:
             return None
         if self._stops:
-            return max(ATTENTIVE, self._least)
+            return min(self._most, max(ATTENTIVE, self._least))
         if self._in_order or not self._heap:
-            return LONGEST
+            return self._most
         share = self._calls * self._pace.seconds / (PIECES * self._number)
-        return min(LONGEST, max(self._least, share))
+        return min(self._most, max(self._least, share))

@@ -270,6 +270,7 @@ class Workers:
             restores=self._restores,
             in_order=timed,
             stops=timed and round_.until is None,
+            timeout=self._timeout,
         )
         answered: SimpleQueue[tuple[float, int]] = SimpleQueue()
         flying: dict[int, Flight] = {}
