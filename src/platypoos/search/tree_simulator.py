@@ -351,16 +351,21 @@ class TreeSimulator(Ledger):
     def play_ahead(self, _tree: Tree, ahead: Ahead, asked: int, roll_out: bool) -> None:
         """Make walks at once, which ``play`` takes one after the other; see ``requests``.
 
-        Not if actions depend on states that the walks come to: ``play`` makes these walks then.
+        They stop before an action that is not legal, and ``play`` goes on. It makes walks by
+        itself if a policy chooses actions in states that they come to, and by RESET if a mask does.
         """
         masked = self._advisor.masked
-        if (masked and not self._restores) or (roll_out and self._advisor.guided):
+        if roll_out and self._advisor.guided:
+            return
+        if not self._restores and (masked or self._in_arrays):
             return
         places = np.flatnonzero(ahead.calls[:asked])
         batch: list[Request] = []
         for place in places.tolist():
             start, calls = int(ahead.starts[place]), int(ahead.calls[place])
-            actions = ahead.trials[place, start : start + calls].tolist()
+            actions: list[Any] = ahead.trials[place, start : start + calls].tolist()
+            if masked:
+                actions = [IfLegal(action) for action in actions]
             batch.append(Request(self.states[ahead.nodes[place]], actions, calls))
         self._called_before = self.calls
         try:
@@ -369,9 +374,7 @@ class TreeSimulator(Ledger):
             replies, self._failure = _replies_of(error), error
         walks: list[Walk | None] = [None] * asked
         for place, found in zip(places.tolist(), replies, strict=True):
-            walk = walks[place] = found[0] if found else []
-            start = int(ahead.starts[place])
-            ahead.trials[place, start : start + len(walk)] = [step[0] for step in walk]
+            walks[place] = found[0] if found else []
         if self._failure is not None:
             _whole_first(walks, ahead)
         self._ahead.extend(walk for walk in walks if walk is not None)
@@ -408,7 +411,7 @@ class TreeSimulator(Ledger):
         samples: list[float] = []
         state = self.states[here] if here else self.root_state
         mask: Mask | None = None
-        rolling_out = ended = False
+        rolling_out = ended = goes_on = False
         # Without masks and policies all actions are known before the first step.
         by_steps = walk is None and (advisor.masked or (roll_out and advisor.guided))
         failure: BaseException | None = None
@@ -435,19 +438,20 @@ class TreeSimulator(Ledger):
                 mask = legal[here]
             for node, planned, pulls, flag in zip(nodes, actions, pulled, flags, strict=True):
                 before, action = state, planned
-                if by_steps:
+                following = None if by_steps else next(steps, None)
+                if following is not None:
+                    step = following
+                elif not by_steps and (walk is None or mask is None or failure is not None):
+                    break
+                else:  # step by step; also where a walk has stopped before an illegal action
                     if not pulls and samples and self.due():
                         break
                     if mask is not None or (rolling_out and advisor.guided):
                         action = self._choose(state, planned, mask, rolling_out)
                         if action != planned and not pulls:
                             tree.action[node] = action
-                    step = self._one_step(state, action, here=True, go_on=bool(samples))
-                else:
-                    following = next(steps, None)
-                    if following is None:
-                        break
-                    step = following
+                    step = self._one_step(state, action, here=True, go_on=goes_on)
+                    goes_on = True
                 _, state, reward, ended = step
                 if restores and pulls and ended != bool(flag & TERMINAL):
                     raise located(not_deterministic(before, action), before, action)
