@@ -166,3 +166,16 @@ def test_what_was_walked_before_a_failure_is_kept(planner, workers):
     samples = int(error.tree.pulls[1 : error.tree.num_nodes].sum())
     # Of walks that were under way on other workers, nothing is in the tree.
     assert error.calls - 1 - 2 * 20 <= samples < error.calls
+
+
+def slowly(state, action, rng):
+    time.sleep(0.005)
+    return without_end(state, action, rng)
+
+
+def test_with_a_deadline_a_batch_is_not_larger_than_what_fits():
+    model = pp.FunctionModel(slowly, pp.Box(-1.0, 1.0), 1)
+    planner = pp.MPPI(discount=0.9, length=29)
+    with ThreadPoolExecutor(8) as pool:
+        plan = planner.plan(model, budget=None, deadline=0.5, seed=0, executor=pool)
+    assert plan.workers.requests <= 12 * plan.workers.batches
