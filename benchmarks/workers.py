@@ -5,7 +5,7 @@ Dask cluster, and compared with the time that the same calls take one after the 
 a planner must be the same. Rows are kept in docs/results/workers.jsonl, the best of each: a machine
 that does other things too is slower, never faster.
 
-examples:
+Examples:
   python benchmarks/workers.py                          # all that is missing, then the page
   python benchmarks/workers.py --again --ms 20 --only CEM MPPI    # measure these again
   python benchmarks/workers.py --uneven                 # calls whose cost varies tenfold
@@ -265,7 +265,10 @@ def batches(rows: dict[tuple[Any, ...], dict[str, Any]]) -> list[str]:
 
 TEXT = """# Workers
 
-`python benchmarks/workers.py`. A call sleeps; plans have {calls} calls. The figures say how many times as fast a plan is as its calls one after the other. Every plan was the same on all executors, and without one. Measured on {cores} cores that did other things too: each figure is the best of its runs. How to use workers: [Slow simulators](../howto/slow-simulators.md).
+`python benchmarks/workers.py`. A call sleeps; plans have {calls} calls. The figures say how many
+times as fast a plan is as its calls one after the other. Every plan was the same on all executors,
+and without one. Measured on {cores} cores that did other things too: each figure is the best of its
+runs. How to use workers: [Use workers for a slow simulator](../howto/slow-simulators.md).
 
 ![Speed-up against workers](workers.png)
 
@@ -279,7 +282,8 @@ TEXT = """# Workers
 
 ## Batches, and calls whose cost varies
 
-With 8 threads. The dearest calls take ten times as long as the cheapest ones, 20 ms on average: a slow call should not hold up the others.
+With 8 threads. The dearest calls take ten times as long as the cheapest ones, 20 ms on average: a
+slow call should not hold up the others.
 
 {uneven}
 

@@ -151,18 +151,17 @@ def test_walks_that_are_cut_after_each_call_are_the_same(pools, said, monkeypatc
         batch.append(Request(2, [0, IfLegal(0), 1, IfLegal(2)], 4, 2))
     alone = simulator(said=said)
     expected = alone.run(batch)
+    tasks = []
+    submit = workers.Workers._submit
+    monkeypatch.setattr(
+        workers.Workers, "_submit", lambda *args: tasks.append(args) or submit(*args)
+    )
     for pool in pools.values():
-        tasks = []
-        monkeypatch.setattr(
-            workers.Workers, "_submit", lambda *args: tasks.append(args) or submit(*args)
-        )
+        tasks.clear()
         sim = simulator(said=said, executor=pool)
         assert sim.run(batch) == expected
         assert sim.calls == alone.calls
         assert len(tasks) > len(batch)  # they were cut
-
-
-submit = workers.Workers._submit
 
 
 def shares(steps, pace, number=2, latency=0.001, **more):

@@ -71,7 +71,7 @@ class Chain:
         """
         rest: list[Request] = []
         number = 0
-        for number, walks in enumerate(answered, 1):  # noqa: B007  it is used below
+        for number, walks in enumerate(answered, 1):
             state, actions, steps, times = self.requests[number - 1]
             if walks and self.midway:
                 self.walks[-1] += walks[0]
