@@ -20,6 +20,7 @@ import hashlib
 import json
 import os
 import random
+import sys
 import threading
 import time
 from collections.abc import Iterator
@@ -203,7 +204,11 @@ def kill(seconds: float, every: float = 2.0, number: int = 4) -> None:
     quiet = planner.plan(Slow(0, 0.0, box=False).model(), budget=CALLS, seed=0)
     model = Slow(0.02, 0.0, box=False).model()
     done, killed, plans, slowest = threading.Event(), 0, 0, 0.0
-    with ProcessPoolExecutor(number, mp_context=get_context("spawn")) as pool:
+    # A server that has imported all starts new workers in no time. It is told the path in this way.
+    os.environ["PYTHONPATH"] = os.pathsep.join(sys.path)
+    context = get_context("forkserver")
+    context.set_forkserver_preload(["workers"])
+    with ProcessPoolExecutor(number, mp_context=context) as pool:
         planner.plan(model, budget=CALLS, seed=0, executor=pool)
         now = Pool.of(pool)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import pickle
 import threading
@@ -30,6 +31,8 @@ SMALL_MODEL = 2_000
 TOGETHER, ALONE = 2, 2
 """Losses of a worker after which a request that it had is sent out alone, and how often it may be
 lost then."""
+STARTS = 10
+"""How often a new pool may break before one of its workers is ready."""
 _here = threading.local()
 
 
@@ -137,6 +140,12 @@ def work(
         drop_states(replies)
     stands = stream.rng.bit_generator.state if stopped else None
     return Answer(replies, calls, failure, time.perf_counter() - began, stands)
+
+
+def get_ready(token: str, payload: bytes) -> None:
+    """Make the model; runs in a worker. If that fails, the first task says so."""
+    with contextlib.suppress(Exception):
+        _player(token, payload)
 
 
 def _player(token: str, payload: bytes | None) -> Player | None:
@@ -256,8 +265,27 @@ class Workers:
             if loss is None or round_.is_over:
                 continue
             hopeless = any(chain.losses > TOGETHER + ALONE for chain in loss.chains)
-            if hopeless or not self._pool.replace(loss.error):
+            if hopeless or not self._recover(loss.error):
                 round_.fail(loss, self._timeout)
+
+    def _recover(self, error: Exception) -> bool:
+        """After a loss, make sure that tasks can be sent again; returns whether they can.
+
+        A worker that dies while it starts is not the fault of a request: so one must be ready.
+        """
+        for _ in range(STARTS):
+            before = self._pool.replaced
+            if not self._pool.replace(error):
+                return False
+            if self._pool.replaced == before:
+                return True
+            try:
+                self._pool.submit(get_ready, self._token, self._payload).result(self._timeout)
+            except Exception as again:  # noqa: BLE001  the worker, not the model
+                error = again
+            else:
+                return True
+        return False
 
     def _send(self, round_: Round, chains: list[Chain]) -> Loss | None:
         """Send some requests out, and take the answers; returns what was lost."""
