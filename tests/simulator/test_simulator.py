@@ -472,6 +472,17 @@ def test_the_others_are_answered_before_a_request_is_given_up():
     assert sim.calls == 40
 
 
+def test_workers_that_come_later_are_used():
+    pool = Pool()
+    pool._max_workers = 1
+    batch = [Request(n, [0, 0], 2) for n in range(4)]
+    assert simulator(executor=pool).workers == 1
+    pool._max_workers = 4
+    sim = simulator(executor=pool)
+    assert sim.workers == 4
+    assert sim.run(batch) == simulator().run(batch)
+
+
 def test_large_models_are_sent_to_those_who_do_not_have_them():
     class Counting(Pool):
         sizes = ()

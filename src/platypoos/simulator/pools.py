@@ -52,6 +52,11 @@ class Pool:
             refused.set_exception(error)
             return refused
 
+    def count(self) -> int:
+        """How many workers there are now; those of a cluster come and go."""
+        self.usage.workers = number_of_workers(self.executor)
+        return self.usage.workers
+
     def note_latency(self, seconds: float) -> None:
         """Learn from a task: the shortest one counts, since others may have waited."""
         if self._measured:

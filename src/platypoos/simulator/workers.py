@@ -211,7 +211,7 @@ class Workers:
         self._copies = 0  # of the model, sent so far
         self._restores = player.access is Access.RESTORE
         self._pace = Pace()
-        self.number = self._pool.usage.workers
+        self.number = self._pool.count()
         self.usage = self._pool.usage
 
     def play(
