@@ -42,14 +42,14 @@ PLANNERS: dict[str, dict[str, Any]] = {
     "list": {
         "default": pp.Platypus(DISCOUNT),
         "PlaTγPOOS": pp.PlaTyPOOS(DISCOUNT),
-        "CEM": pp.CEM(discount=DISCOUNT),
-        "RandomShooting": pp.RandomShooting(discount=DISCOUNT),
+        "CEM": pp.planners.CEM(discount=DISCOUNT),
+        "RandomShooting": pp.planners.RandomShooting(discount=DISCOUNT),
     },
     "box": {
         "default": pp.Platypus(DISCOUNT),
-        "MPPI": pp.MPPI(DISCOUNT),
-        "CEM": pp.CEM(discount=DISCOUNT),
-        "RandomShooting": pp.RandomShooting(discount=DISCOUNT),
+        "MPPI": pp.planners.MPPI(DISCOUNT),
+        "CEM": pp.planners.CEM(discount=DISCOUNT),
+        "RandomShooting": pp.planners.RandomShooting(discount=DISCOUNT),
     },
 }
 

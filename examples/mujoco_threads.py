@@ -58,7 +58,7 @@ def main(budget: int = 2_000) -> None:
         seconds = []
         for _ in range(3):
             began = time.perf_counter(), time.process_time()
-            pp.plan(model, budget=budget, planner=pp.MPPI(0.95), seed=0)
+            pp.plan(model, budget=budget, planner=pp.planners.MPPI(0.95), seed=0)
             seconds.append([time.perf_counter() - began[0], time.process_time() - began[1]])
         wall, work = (1e6 * min(column) / budget for column in zip(*seconds, strict=True))
         print(f"{name}: {wall:.0f} µs for each call, {work:.0f} µs of work")

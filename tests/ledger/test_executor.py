@@ -16,12 +16,14 @@ import platypoos as pp
 from platypoos.errors import WorkerError
 from platypoos.models import NoisyReward
 from platypoos.planners import (
+    CEM,
     OLOP,
     OPD,
     SOO,
     UCT,
     Hindsight,
     OneStep,
+    RandomShooting,
     SequOOL,
     SparseSampling,
     StroquOOL,
@@ -96,7 +98,7 @@ PLANNERS = [
     pp.PlaTyPOOS(0.9), SequOOL(0.9), StroquOOL(0.9), Uniform(0.9),
     Uniform(0.9, share=False), SOO(0.9), OPD(0.9, reward_max=13.0), OneStep(0.9),
     UCT(0.9, scale=10.0, horizon=6), OLOP(0.9, reward_max=13.0), SparseSampling(0.9),
-    Hindsight(0.9),
+    Hindsight(0.9), CEM(discount=0.9), RandomShooting(discount=0.9),
 ]  # fmt: skip
 
 

@@ -171,6 +171,8 @@ class Simulator:
         try:
             if self.due is never:
                 self.calls = before + self._play(batch, words, replies, None)
+            elif self._workers is not None and not self._here:
+                self._play_on_workers(batch, words, replies)
             else:
                 self._play_in_parts(batch, words, replies)
         except BaseException as error:
@@ -258,8 +260,8 @@ class Simulator:
         before = self.calls
         try:
             if self._workers is not None and not self._here:
-                until = None if self.due is never else self.until
-                return self._workers.play(batch, words, replies, until, self._checks)
+                until = None if due is None else self.until
+                return self._workers.play(batch, words, replies, until, due, self._checks)
             if self._arrays is not None:
                 return self._arrays.play(batch, words, replies, due, self._checks)
             return self._play_here(batch, words, replies, due)
@@ -297,6 +299,15 @@ class Simulator:
                 raise
         return made
 
+    def _play_on_workers(self, batch: Sequence[Request], words: bytes, replies: Replies) -> None:
+        """Play a batch on workers, who look at the clock themselves."""
+        if self.calls > self._began and self.due():
+            replies += [[] for _ in batch]
+            return
+        before, began = self.calls, time.perf_counter()
+        self.calls = before + self._play(batch, words, replies, self._look_from(before))
+        self.pace.note(self.calls - before, time.perf_counter() - began)
+
     def _play_in_parts(self, batch: Sequence[Request], words: bytes, replies: Replies) -> None:
         """Play about a millisecond of calls at a time, and look at the clock in between."""
         start = 0
@@ -304,11 +315,11 @@ class Simulator:
             if self.calls > self._began and self.due():
                 replies += [[] for _ in batch[start:]]
                 return
-            most = self.pace.within(GLANCE) * self.workers
+            most = self.pace.within(GLANCE)
             end, asked = start, 0
             while end < len(batch):
                 more = batch[end][2] * batch[end][3]
-                if asked + more > most and end - start >= self.workers:
+                if asked + more > most and end > start:
                     break
                 asked += more
                 end += 1

@@ -53,6 +53,10 @@ class Sampler(ABC):
     def play(self, tree: Tree, path: Nodes, rewards: Floats, start: int, roll_out: bool) -> int:
         """Walk along a path of nodes."""
 
+    def play_ahead(self, tree: Tree, ahead: Any, asked: int, roll_out: bool) -> None:
+        """Make walks that ``play`` takes later."""
+        raise NotImplementedError
+
     @abstractmethod
     def ask_legal(self, nodes: Nodes) -> None:
         """Ask the model for the legal actions in the states of nodes."""

@@ -42,6 +42,15 @@ def play(
     return int(sim.play(tree, path, rewards, start, roll_out))
 
 
+def play_ahead(sim: Any, tree: Tree, ahead: Any, asked: int, roll_out: bool) -> None:
+    """Make the walks of the first ``asked`` sequences at once, before they are judged.
+
+    ``play`` then takes them one after the other, in this order, in place of calls. In compiled
+    code it is ``play`` that makes the walks.
+    """
+    sim.play_ahead(tree, ahead, asked, roll_out)
+
+
 def play_whole(sim: Any, tree: Tree, path: Nodes, rewards: Floats) -> int:
     """Walk all of ``path`` by RESET, as it is planned; see :func:`play`."""
     return int(sim.play(tree, path, rewards, 0, False))

@@ -31,6 +31,7 @@ from platypoos.trees.requests import (
     is_due,
     is_late,
     play,
+    play_ahead,
     play_whole,
 )
 from platypoos.trees.tree import Tree, make_tree
@@ -142,6 +143,20 @@ def _play_compiled(
         return _call_play(at, sim.machine, tree, path, rewards, start, roll_out)
 
     return by_address
+
+
+@overload(play_ahead)
+def _play_ahead_compiled(
+    sim: Any,  # noqa: ARG001
+    tree: Any,  # noqa: ARG001
+    ahead: Any,  # noqa: ARG001
+    asked: Any,  # noqa: ARG001
+    roll_out: Any,  # noqa: ARG001
+) -> Any:
+    def implementation(sim: Any, tree: Any, ahead: Any, asked: Any, roll_out: Any) -> Any:
+        pass
+
+    return implementation
 
 
 @overload(play_whole)
