@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from parts import in_parts
 from random_trees import CONTENDERS, PLANNERS, Counted, can_use
 
 import platypoos as pp
 
-CASES = 4_800  # seeds 0 … 4,799, a hundred to a test
+CASES = 4_800  # seeds 0 … 4,799
 EVERY = {**PLANNERS, "paper": lambda discount: pp.PlaTyPOOS(discount, budget_use="paper")}
 
 
@@ -38,10 +39,10 @@ def random_case(seed):
     return Counted(problem, kind), EVERY[name](discount), access, max(budget, num_actions)
 
 
-@pytest.mark.parametrize("hundred", range(CASES // 100))
-def test_never_a_call_too_many(hundred):
+@in_parts(800, CASES)
+def test_never_a_call_too_many(cases):
     used = 0
-    for seed in range(100 * hundred, 100 * hundred + 100):
+    for seed in cases:
         counted, planner, access, budget = random_case(seed)
         plan = planner.plan(counted.model, budget=budget, seed=seed, access=access)
         case = f"{seed=} {planner} {access} {budget=}"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from parts import in_parts
 
 import platypoos as pp
 
@@ -109,13 +110,14 @@ CONSISTENT = {
 }
 
 
+@in_parts(12, 50)
 @pytest.mark.parametrize("name", CONSISTENT)
-def test_the_optimal_action_of_50_garnets(name):
+def test_the_optimal_action_of_50_garnets(name, cases):
     floor = {"one-step", "random", "iw", "rollout-iw"}
     of_lists = {name for name, kind in pp.planners.available().items() if kind.lists}
     assert set(CONSISTENT) | floor >= of_lists
     planner, budget = CONSISTENT[name]
-    for seed in range(50):
+    for seed in cases:
         problem = pp.problems.Garnet(3, 2, seed=seed)
         plan = planner.plan(problem.compiled(), budget=budget, seed=seed)
         assert pp.simple_regret(problem, plan) == 0, seed

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from parts import in_parts
 from random_trees import Counted
 
 import platypoos as pp
@@ -41,9 +42,9 @@ def thought_for(model, budget, seed=0, discount=GAMMA, rules=None, access="resto
     return session
 
 
-@pytest.mark.parametrize("fifty", range(12))
-def test_the_budget_is_spent_and_never_a_call_more(fifty):
-    for seed in range(50 * fifty, 50 * fifty + 50):
+@in_parts(120, 600)
+def test_the_budget_is_spent_and_never_a_call_more(cases):
+    for seed in cases:
         rng = np.random.default_rng([11, seed])
         kind = ["python", "array", "compiled"][seed % 3]
         num_actions = int(rng.integers(1, 9))

@@ -6,6 +6,7 @@ import itertools
 
 import numpy as np
 import pytest
+from parts import in_parts
 from random_trees import RandomTree
 
 import platypoos as pp
@@ -52,10 +53,11 @@ def whole_values(calls, length, gamma):
     return values
 
 
+@in_parts(40, CASES)
 @pytest.mark.parametrize("kind", PLANNERS)
-def test_no_known_step_is_played_and_the_best_whole_sequence_wins(kind):
+def test_no_known_step_is_played_and_the_best_whole_sequence_wins(kind, cases):
     whole = 0
-    for seed in range(CASES):
+    for seed in cases:
         model, gamma, budget, length = random_case(seed)
         plan = kind(gamma, length=length).plan(model, budget=budget, seed=seed)
         nodes = [node for node, _, _ in model.calls]
@@ -71,7 +73,7 @@ def test_no_known_step_is_played_and_the_best_whole_sequence_wins(kind):
                 expected = max(starts, default=np.nan)
                 assert plan.action_values[action] == pytest.approx(expected, nan_ok=True)
             whole += 1
-    assert whole > 0.8 * CASES
+    assert whole > 0.8 * len(cases)
 
 
 @pytest.mark.parametrize("kind", [pp.SequenceSearch, pp.CEM])
@@ -202,9 +204,10 @@ class TextbookCEM:
         return best, best_value
 
 
-def test_cem_draws_the_sequences_of_the_textbook(monkeypatch):
+@in_parts(40, CASES)
+def test_cem_draws_the_sequences_of_the_textbook(monkeypatch, cases):
     monkeypatch.setattr(Task, "tie_seed", lambda _: 12_345)
-    for seed in range(CASES):
+    for seed in cases:
         model, gamma, budget, length = random_case(seed)
         model.ends = 0.0
         length = min(length, budget)
