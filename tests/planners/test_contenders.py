@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import textbook
 from parts import in_parts
-from random_trees import RandomTree
+from random_trees import SequenceTree
 
 import platypoos as pp
 from platypoos.ledger.tree import OPENED
@@ -17,7 +17,7 @@ from platypoos.planners.olop import episodes_and_length
 CASES = 200  # random models for each planner; seeds 0 … 199
 
 
-class Recorded(RandomTree):
+class Recorded(SequenceTree):
     """Writes down what is played, episode by episode."""
 
     def __init__(self, *args):
@@ -194,7 +194,7 @@ def test_opd_expands_in_the_order_of_brute_force(cases):
         num_actions = int(rng.integers(1, 4))
         gamma = float(rng.choice([0.0, 0.5, 0.9]))
         budget = int(rng.integers(num_actions, 120))
-        model = RandomTree(seed, num_actions, 0.0, float(rng.choice([0.0, 0.2])))
+        model = SequenceTree(seed, num_actions, 0.0, float(rng.choice([0.0, 0.2])))
         order = []
         seen = {}
 
@@ -247,7 +247,7 @@ def test_the_regret_of_opd_obeys_its_bound():
     assert bounded > 100
 
 
-class Listed(RandomTree):
+class Listed(SequenceTree):
     """Offers the one successor of a state as a list."""
 
     max_successors = 1
@@ -264,7 +264,9 @@ def test_op_mdp_is_opd_where_dynamics_are_deterministic(cases):
         gamma = float(rng.choice([0.6, 0.9]))
         budget = int(rng.integers(num_actions, 120))  # not so deep that values tie by rounding
         ends = float(rng.choice([0.0, 0.1]))
-        trees = [kind(seed, num_actions, 0.0, ends) for kind in (RandomTree, Listed, RandomTree)]
+        trees = [
+            kind(seed, num_actions, 0.0, ends) for kind in (SequenceTree, Listed, SequenceTree)
+        ]
         plans = [
             kind(gamma, reward_max=1.0).plan(tree, budget=budget, seed=seed)
             for kind, tree in zip((pp.OPD, pp.OPMDP, pp.OPMDP), trees, strict=True)

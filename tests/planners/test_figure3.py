@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from figure3 import figure_3
 from parts import in_parts
-from random_trees import Counted, RandomTree
+from random_trees import Counted, SequenceTree
 
 import platypoos as pp
 from platypoos.ledger.tree import OPENED
@@ -25,7 +25,7 @@ def settings_of(seeds):
 
 def plan_of(seed, n, num_actions, gamma, noise, **options):
     planner = pp.PlaTyPOOS(gamma, **options)
-    return planner.plan(RandomTree(seed, num_actions, noise), budget=n * num_actions, seed=seed)
+    return planner.plan(SequenceTree(seed, num_actions, noise), budget=n * num_actions, seed=seed)
 
 
 def seen(plan):
@@ -41,7 +41,7 @@ def seen(plan):
 def test_the_figure_to_the_letter(noise, cases):
     several, other_rows, other_choice, count = 0, 0, 0, len(cases)
     for seed, n, num_actions, gamma in settings_of(cases):
-        tree = RandomTree(seed, num_actions, noise)
+        tree = SequenceTree(seed, num_actions, noise)
         expected = figure_3(lambda a, tree=tree: tree.sample(a)[0], n, num_actions, gamma)
         plan = plan_of(seed, n, num_actions, gamma, noise, faithful=True)
         case = f"{seed=} {n=} {num_actions=} {gamma=}"

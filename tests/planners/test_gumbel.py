@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 import textbook
 from parts import in_parts
-from random_trees import RandomTree
+from random_trees import SequenceTree
 
 import platypoos as pp
 from platypoos.planners import gumbel_mcts
@@ -17,7 +17,7 @@ from platypoos.planners import gumbel_mcts
 CASES = 200  # random models for each access; seeds 0 … 199
 
 
-class Recorded(RandomTree):
+class Recorded(SequenceTree):
     """Writes down every call: the sequence it evaluates, its reward, whether it ends."""
 
     def __init__(self, *args):

@@ -6,7 +6,7 @@ import numpy as np
 import oracles
 import pytest
 from parts import in_parts
-from random_trees import RandomTree
+from random_trees import SequenceTree
 
 import platypoos as pp
 from platypoos.ledger.tree import OPENED
@@ -41,9 +41,9 @@ def test_chooses_the_same_nodes_as_the_textbook(name, access, cases):
         case = f"{name} {access} {seed=} {num_actions=} {budget=} {gamma=} {noise=} {ends=}"
 
         mine = planner.plan(
-            RandomTree(seed, num_actions, noise, ends), budget=budget, seed=seed, access=access
+            SequenceTree(seed, num_actions, noise, ends), budget=budget, seed=seed, access=access
         )
-        source = RandomTree(seed, num_actions, noise, ends)
+        source = SequenceTree(seed, num_actions, noise, ends)
         book = oracles.run(
             counts, source.sample, budget, num_actions, gamma, access == "reset", floor
         )

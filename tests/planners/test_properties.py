@@ -7,7 +7,7 @@ import pytest
 import random_trees
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
-from random_trees import RandomTree
+from random_trees import SequenceTree
 
 import platypoos as pp
 from platypoos.ledger.tree import OPENED, ROOT, TERMINAL
@@ -67,9 +67,9 @@ class Permuted:
 )
 def test_scale_and_shift_do_not_matter(planner, access, seed, scale, shift, noise):
     # Rewards are in [0, 1]; shifts of at most 1e3·scale keep their differences above rounding.
-    plain = planner.plan(RandomTree(seed, 3, noise), budget=150, seed=seed, access=access)
+    plain = planner.plan(SequenceTree(seed, 3, noise), budget=150, seed=seed, access=access)
     other = planner.plan(
-        Affine(RandomTree(seed, 3, noise), scale, shift * scale),
+        Affine(SequenceTree(seed, 3, noise), scale, shift * scale),
         budget=150,
         seed=seed,
         access=access,
@@ -101,7 +101,7 @@ def test_no_scale_and_no_offset_is_too_large(planner, access, seed, exponent, sh
     # is compared differs by the scale and the offset only.
     scale = 2.0 ** round(exponent * np.log2(10))  # exact: a power of two near 10^exponent
 
-    class Rounded(RandomTree):
+    class Rounded(SequenceTree):
         def sample(self, node):
             reward, terminated = super().sample(node)
             return (reward + shift) - shift, terminated
@@ -120,9 +120,9 @@ def test_the_order_of_the_actions_does_not_matter(planner, access):
     noise = 0.0 if planner is PLANNERS["uniform-naive"] else 0.3
     for seed in range(20):
         order = np.random.default_rng(seed).permutation(3).tolist()
-        plain = planner.plan(RandomTree(seed, 3, noise), budget=200, seed=seed, access=access)
+        plain = planner.plan(SequenceTree(seed, 3, noise), budget=200, seed=seed, access=access)
         other = planner.plan(
-            Permuted(RandomTree(seed, 3, noise), order), budget=200, seed=seed, access=access
+            Permuted(SequenceTree(seed, 3, noise), order), budget=200, seed=seed, access=access
         )
         assert tuple(order[action] for action in other.actions) == plain.actions
         assert other.value == pytest.approx(plain.value)
@@ -206,7 +206,7 @@ def test_batches_of_any_size_give_the_same_plan(planner):
 def test_the_tree_is_consistent(planner, access):
     for seed in range(10):
         tree = planner.plan(
-            RandomTree(seed, 3, 0.5, ends=0.1), budget=400, seed=seed, access=access
+            SequenceTree(seed, 3, 0.5, ends=0.1), budget=400, seed=seed, access=access
         ).tree
         n = tree.num_nodes
         nodes = np.arange(1, n)
