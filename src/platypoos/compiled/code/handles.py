@@ -9,7 +9,8 @@ from functools import cached_property
 from typing import Any, TypeVar
 
 import numba
-from numba.core import cgutils, types
+from numba import types
+from numba.core import cgutils
 from numba.core.imputils import lower_getattr_generic
 from numba.core.typeconv import Conversion
 from numba.core.typing.templates import AttributeTemplate
@@ -29,7 +30,7 @@ Record = TypeVar("Record")
 __all__ = ["Handle", "HandleType", "handle", "handle_kind", "store"]
 
 
-class HandleType(types.Type):  # type: ignore[misc]
+class HandleType(types.Type):
     """The type of a handle in compiled code: a pointer to ``record``."""
 
     def __init__(self, record: Any) -> None:

@@ -9,7 +9,8 @@ from collections.abc import Callable
 from typing import Any, TypeVar
 
 import numpy as np
-from numba.core import cgutils, types
+from numba import types
+from numba.core import cgutils
 from numba.extending import intrinsic, lower_builtin, type_callable
 
 from platypoos.compiled.code.cache import jit
@@ -97,5 +98,5 @@ def uncounted(context: Any, builder: Any, kind: Any, value: Any) -> Any:
     elif isinstance(kind, types.Array | types.NumPyRandomGeneratorType):
         counted = cgutils.create_struct_proxy(kind)(context, builder, value=value)
         counted.meminfo = cgutils.get_null_value(counted.meminfo.type)
-        value = counted._getvalue()  # noqa: SLF001  as Numba's manual does
+        value = counted._getvalue()  # noqa: SLF001  as in Numba's manual
     return value

@@ -40,7 +40,7 @@ SPARE = 2
 
 
 @part
-def write_mask(sim: Any, row: int, mask: Any) -> bool:
+def write_mask(sim: Any, row: Any, mask: Any) -> bool:
     """Ask which actions are legal in a row of ``states``; False if none is."""
     if len(sim.legal) == 0:
         return True
@@ -57,7 +57,7 @@ def write_mask(sim: Any, row: int, mask: Any) -> bool:
 
 
 @part
-def value_of(sim: Any, row: int) -> float:
+def value_of(sim: Any, row: Any) -> float:
     """Ask what a row of ``states`` is worth."""
     if len(sim.worth) == 0:
         return 0.0
@@ -69,7 +69,7 @@ def value_of(sim: Any, row: int) -> float:
 
 
 @part
-def draw(sim: Any, row: int, planned: int, mask: Any, rolling_out: bool) -> int:
+def draw(sim: Any, row: Any, planned: Any, mask: Any, rolling_out: bool) -> Any:
     """The action of a walk: the planned one if it is legal, or one by the policy."""
     weights = sim.weights
     if len(weights) == 0 or not rolling_out:

@@ -183,7 +183,8 @@ class CompiledSimulator(Ledger):
                 self._blame_kernel(given, error)
                 raise
             known.append(Stored(Functions(**made)))
-        return known[0]
+        stored: Stored = known[0]
+        return stored
 
     def is_ready(self, driver: Driver) -> bool:
         """Whether a driver has been compiled in this process; the model's functions are."""
