@@ -30,7 +30,7 @@ Record = TypeVar("Record")
 __all__ = ["Handle", "HandleType", "handle", "handle_kind", "store"]
 
 
-class HandleType(types.Type):
+class HandleType(types.Type):  # type: ignore[misc]
     """The type of a handle in compiled code: a pointer to ``record``."""
 
     def __init__(self, record: Any) -> None:
