@@ -409,8 +409,9 @@ def test_reset_access_with_a_deadline():
         ("MiniGrid-DoorKey-5x5-v0", {}, 3_000, 40),
     ],
 )
-def test_silent_rewards_are_found(name, options, budget, steps):
-    for seed in range(2):
+@in_parts(1, 2)
+def test_silent_rewards_are_found(name, options, budget, steps, cases):
+    for seed in cases:
         model = pp.GymnasiumModel(name, seed=seed, **options)
         episode = pp.control(model, platypus(), budget=budget, steps=steps, seed=seed)
         assert episode.terminated

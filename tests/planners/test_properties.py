@@ -7,6 +7,7 @@ import pytest
 import random_trees
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
+from parts import in_parts
 from random_trees import SequenceTree
 
 import platypoos as pp
@@ -113,12 +114,13 @@ def test_no_scale_and_no_offset_is_too_large(planner, access, seed, exponent, sh
     assert other.calls == plain.calls
 
 
+@in_parts(6, 20)
 @every_planner
 @every_access
-def test_the_order_of_the_actions_does_not_matter(planner, access):
+def test_the_order_of_the_actions_does_not_matter(planner, access, cases):
     # The naive planner hands the samples of a prefix to its sequences in the order of the actions.
     noise = 0.0 if planner is PLANNERS["uniform-naive"] else 0.3
-    for seed in range(20):
+    for seed in cases:
         order = np.random.default_rng(seed).permutation(3).tolist()
         plain = planner.plan(SequenceTree(seed, 3, noise), budget=200, seed=seed, access=access)
         other = planner.plan(
@@ -201,10 +203,11 @@ def test_batches_of_any_size_give_the_same_plan(planner):
     assert len({plan.value for plan in plans}) == 1
 
 
+@in_parts(3, 10)
 @everybody
 @every_access
-def test_the_tree_is_consistent(planner, access):
-    for seed in range(10):
+def test_the_tree_is_consistent(planner, access, cases):
+    for seed in cases:
         tree = planner.plan(
             SequenceTree(seed, 3, 0.5, ends=0.1), budget=400, seed=seed, access=access
         ).tree
