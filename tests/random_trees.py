@@ -69,7 +69,7 @@ def can_use(planner: Any, access: pp.Access | str) -> bool:
     return not restore_only or pp.Access(access) is pp.Access.RESTORE
 
 
-class RandomTree:
+class SequenceTree:
     """Every sequence of actions has its own mean reward; states are the sequences themselves.
 
     The k-th evaluation of a sequence always gives the same sample, in whatever order sequences

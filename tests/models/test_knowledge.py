@@ -77,11 +77,13 @@ def test_wrong_knowledge_costs_calls_not_the_answer(name):
         checked += 1
         best = int(values.argmax())
 
-        def say(state, problem=problem):
-            return -10.0 * problem.action_values(state, 0.5).max() + 10.0
+        table = [problem.action_values(state, 0.5) for state in range(problem.num_states)]
 
-        def act(state, problem=problem):
-            return (problem.action_values(state, 0.5) < problem.action_values(state, 0.5).max()) * 1
+        def say(state, table=table):
+            return -10.0 * table[state].max() + 10.0
+
+        def act(state, table=table):
+            return (table[state] < table[state].max()) * 1
 
         model = pp.FunctionModel(problem.step, 2, problem.initial_state, value=say, policy=act)
         planner = PLANNERS[name](0.5)

@@ -12,9 +12,8 @@ import numpy as np
 import pytest
 
 import platypoos as pp
-from platypoos.compiled.ledger.machine_requests import _evaluate, _play
-from platypoos.compiled.platypus.algorithm import plan_on
-from platypoos.compiled.platypus.knowledge import solve
+from platypoos.compiled.ledger.machine import evaluate_all, play_path, query
+from platypoos.search.running import run
 
 PROBLEMS = [
     pp.problems.SwitchChain(noise=1.0),
@@ -173,18 +172,25 @@ def test_kernels_that_look_alike_are_not_mixed_up():
             assert plan.value == pytest.approx(prize * seen)
 
 
-def test_a_new_kernel_needs_no_new_loops():
+@numba.njit
+def not_the_first(state, params, mask):
+    mask[0] = False
+
+
+def test_a_new_model_needs_no_new_loops():
+    # Not even one with states of another type, other parameters, and more to say.
     def loops():
-        return [len(code.overloads) for code in (_evaluate.loop, _play.loop, plan_on.compiled)]
+        return [len(code.overloads) for code in (evaluate_all, query, play_path, run.compiled)]
 
-    def plan(prize):
-        model = pp.CompiledModel(make_kernel(prize), 2, np.zeros(1))
-        pp.plan(model, budget=50, discount=0.5, seed=0, access="reset")
-        pp.plan(model, budget=50, discount=0.5, seed=0)
+    def plan(model):
+        for access in ("restore", "reset"):
+            assert pp.PlaTyPOOS(0.5).plan(model, budget=50, seed=0, access=access).action == 1
 
-    plan(4.0)
+    plan(pp.CompiledModel(make_kernel(4.0), 2, np.zeros(1)))
     before = loops()
-    plan(5.0)
+    plan(pp.CompiledModel(make_kernel(5.0), 2, np.zeros(1)))
+    small, params = np.zeros(1, np.int16), (np.ones((2, 2)), 1, None)
+    plan(pp.CompiledModel(make_kernel(5.0), 2, small, params, legal=not_the_first))
     assert loops() == before
 
 
@@ -216,8 +222,8 @@ def kernel(state, action, params, rng, next_state):
     next_state[0] = state[0]
     return 1.0 * action, False
 assert pp.PlaTyPOOS(0.5).plan(pp.CompiledModel(kernel, 2, np.zeros(1)), budget=50).action == 1
-from platypoos.compiled.ledger.machine_requests import _evaluate
-for code in (run.compiled, _evaluate.loop):
+from platypoos.compiled.ledger.machine import query
+for code in (run.compiled, query):
     print(sum(code.stats.cache_hits.values()), sum(code.stats.cache_misses.values()))
 """
 
@@ -254,7 +260,7 @@ def test_importing_compiles_nothing():
 
 def test_a_cache_of_another_version_is_not_read(tmp_path, monkeypatch):
     # Its index may name types that are gone: only the first object of it may be unpickled.
-    cache_file = solve._cache._cache_file
+    cache_file = query._cache._cache_file
     index = tmp_path / "old.nbi"
     index.write_bytes(pickle.dumps(numba.__version__) + b"garbage")
     monkeypatch.setattr(cache_file, "_index_path", str(index))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from parts import in_parts
 from random_trees import PLANNERS
 
 import platypoos as pp
@@ -117,10 +118,11 @@ for _name, _make in PLANNERS.items():
         CONSISTENT.setdefault(_name, (_make(0.4), 100_000))
 
 
+@in_parts(12, 50)
 @pytest.mark.parametrize("name", CONSISTENT)
-def test_the_optimal_action_of_50_garnets(name):
+def test_the_optimal_action_of_50_garnets(name, cases):
     planner, budget = CONSISTENT[name]
-    for seed in range(50):
+    for seed in cases:
         problem = pp.problems.Garnet(3, 2, seed=seed)
         plan = planner.plan(problem.compiled(), budget=budget, seed=seed)
         assert pp.problems.simple_regret(problem, plan) == 0, seed

@@ -7,7 +7,8 @@ import math
 import numpy as np
 import pytest
 import textbook
-from random_trees import RandomTree
+from parts import in_parts
+from random_trees import SequenceTree
 
 import platypoos as pp
 from platypoos.planners.olop import episodes_and_length
@@ -16,7 +17,7 @@ from platypoos.trees.tree import OPENED
 CASES = 200  # random models for each planner; seeds 0 … 199
 
 
-class Recorded(RandomTree):
+class Recorded(SequenceTree):
     """Writes down what is played, episode by episode."""
 
     def __init__(self, *args):
@@ -47,10 +48,11 @@ def discounted(rewards, gamma):
     return sum(gamma**t * reward for t, reward in enumerate(rewards))
 
 
+@in_parts(40, CASES)
 @pytest.mark.parametrize("access", ["restore", "reset"])
-def test_olop_plays_the_sequences_of_the_textbook(access):
+def test_olop_plays_the_sequences_of_the_textbook(access, cases):
     alone = played = 0
-    for seed in range(CASES):
+    for seed in cases:
         model, record, gamma, budget = random_case(seed)
         width = float(np.random.default_rng(seed).choice([0.0, 0.1, 1.0]))
         planner = pp.planners.OLOP(gamma, reward_max=1.2, noise=width)
@@ -67,9 +69,10 @@ def test_olop_plays_the_sequences_of_the_textbook(access):
     assert alone > played / 4, (alone, played)  # most choices are not mere ties
 
 
-def test_kl_olop_plays_the_sequences_of_the_textbook():
+@in_parts(40, CASES)
+def test_kl_olop_plays_the_sequences_of_the_textbook(cases):
     alone = played = 0
-    for seed in range(CASES):
+    for seed in cases:
         model, record, gamma, budget = random_case(seed)
         guaranteed = seed % 2 == 0
         # Sometimes the range is wrong.
@@ -89,9 +92,10 @@ def test_kl_olop_plays_the_sequences_of_the_textbook():
     assert alone > played / 4, (alone, played)
 
 
-def test_hoo_plays_the_sequences_of_the_textbook():
+@in_parts(40, CASES)
+def test_hoo_plays_the_sequences_of_the_textbook(cases):
     alone = played = 0
-    for seed in range(CASES):
+    for seed in cases:
         model, record, gamma, budget = random_case(seed)
         planner = pp.planners.HOO(gamma, reward_max=0.3)
         plan = planner.plan(model, budget=budget, seed=seed)
@@ -106,11 +110,12 @@ def test_hoo_plays_the_sequences_of_the_textbook():
     assert alone > played / 4, (alone, played)
 
 
+@in_parts(40, CASES)
 @pytest.mark.parametrize("access", ["restore", "reset"])
 @pytest.mark.parametrize("kind", [pp.planners.UCT, pp.planners.PolynomialUCT])
-def test_uct_has_the_statistics_of_a_dictionary(kind, access):
+def test_uct_has_the_statistics_of_a_dictionary(kind, access, cases):
     alone = played = 0
-    for seed in range(CASES):
+    for seed in cases:
         model, record, gamma, budget = random_case(seed)
         scale = float(np.random.default_rng(seed).choice([0.1, 1.0]))
         plan = kind(gamma, scale=scale, horizon=4).plan(
@@ -140,8 +145,9 @@ def test_uct_has_the_statistics_of_a_dictionary(kind, access):
     assert alone > played / 4, (alone, played)
 
 
-def test_brue_switches_and_updates_as_in_the_textbook():
-    for seed in range(CASES):
+@in_parts(40, CASES)
+def test_brue_switches_and_updates_as_in_the_textbook(cases):
+    for seed in cases:
         model, record, gamma, budget = random_case(seed, most_calls=300)
         plan = pp.planners.BRUE(gamma, horizon=4).plan(model, budget=budget, seed=seed)
         book = textbook.BRUEBook(record, min(4, math.isqrt(budget // model.actions.n)))
@@ -180,14 +186,15 @@ def test_random_steps_are_uniform(planner):
     assert counts / counts.sum() == pytest.approx(np.full(3, 1 / 3), abs=0.085)
 
 
-def test_opd_expands_in_the_order_of_brute_force():
+@in_parts(40, CASES)
+def test_opd_expands_in_the_order_of_brute_force(cases):
     alone = opened = 0
-    for seed in range(CASES):
+    for seed in cases:
         rng = np.random.default_rng(seed)
         num_actions = int(rng.integers(1, 4))
         gamma = float(rng.choice([0.0, 0.5, 0.9]))
         budget = int(rng.integers(num_actions, 120))
-        model = RandomTree(seed, num_actions, 0.0, float(rng.choice([0.0, 0.2])))
+        model = SequenceTree(seed, num_actions, 0.0, float(rng.choice([0.0, 0.2])))
         order = []
         seen = {}
 
@@ -242,7 +249,7 @@ def test_the_regret_of_opd_obeys_its_bound():
     assert bounded > 100
 
 
-class Listed(RandomTree):
+class Listed(SequenceTree):
     """Offers the one successor of a state as a list."""
 
     max_successors = 1
@@ -251,14 +258,17 @@ class Listed(RandomTree):
         return [(1.0, *self.step(state, action, None))]
 
 
-def test_op_mdp_is_opd_where_dynamics_are_deterministic():
-    for seed in range(CASES):
+@in_parts(40, CASES)
+def test_op_mdp_is_opd_where_dynamics_are_deterministic(cases):
+    for seed in cases:
         rng = np.random.default_rng(seed)
         num_actions = int(rng.integers(1, 4))
         gamma = float(rng.choice([0.6, 0.9]))
         budget = int(rng.integers(num_actions, 120))  # not so deep that values tie by rounding
         ends = float(rng.choice([0.0, 0.1]))
-        trees = [kind(seed, num_actions, 0.0, ends) for kind in (RandomTree, Listed, RandomTree)]
+        trees = [
+            kind(seed, num_actions, 0.0, ends) for kind in (SequenceTree, Listed, SequenceTree)
+        ]
         plans = [
             kind(gamma, reward_max=1.0).plan(tree, budget=budget, seed=seed)
             for kind, tree in zip(

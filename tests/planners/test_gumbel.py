@@ -8,7 +8,8 @@ from collections import defaultdict
 import numpy as np
 import pytest
 import textbook
-from random_trees import RandomTree
+from parts import in_parts
+from random_trees import SequenceTree
 
 import platypoos as pp
 from platypoos.planners import gumbel_mcts
@@ -16,7 +17,7 @@ from platypoos.planners import gumbel_mcts
 CASES = 200  # random models for each access; seeds 0 … 199
 
 
-class Recorded(RandomTree):
+class Recorded(SequenceTree):
     """Writes down every call: the sequence it evaluates, its reward, whether it ends."""
 
     def __init__(self, *args):
@@ -149,8 +150,9 @@ def simulations(book, calls, access):
         yield walk[-1][0], [reward for _, reward, _ in walk], walk[-1][2], len(walk)
 
 
+@in_parts(40, CASES)
 @pytest.mark.parametrize("access", ["restore", "reset"])
-def test_it_makes_the_choices_of_the_textbook(access, monkeypatch):
+def test_it_makes_the_choices_of_the_textbook(access, monkeypatch, cases):
     searches = []
     begin = gumbel_mcts.begin_search
 
@@ -160,7 +162,7 @@ def test_it_makes_the_choices_of_the_textbook(access, monkeypatch):
 
     monkeypatch.setattr(gumbel_mcts, "begin_search", spy)
     alone = choices = 0
-    for seed in range(CASES):
+    for seed in cases:
         rng = np.random.default_rng(seed)
         num_actions = int(rng.integers(1, 7))
         kind = Valued if seed % 4 == 0 else Recorded

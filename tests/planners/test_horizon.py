@@ -7,6 +7,7 @@ from functools import partial
 
 import numpy as np
 import pytest
+from parts import in_parts
 from random_trees import NARROW, PLANNERS, Counted, can_use
 
 import platypoos as pp
@@ -26,12 +27,13 @@ def test_it_is_clear_who_takes_a_horizon():
     assert sorted(set(PLANNERS) - set(FINITE) - BLIND) == ["stop", "trailblazer"]
 
 
+@in_parts(16, PROBLEMS)
 @pytest.mark.parametrize("name", FINITE)
 @pytest.mark.parametrize("access", ["restore", "reset"])
-def test_without_a_discount_it_finds_the_best_action(name, access):
+def test_without_a_discount_it_finds_the_best_action(name, access, cases):
     make = TOLD.get(name, FINITE[name])
     budget = 100_000 if name == "hoo" else 20_000  # it shares nothing between sequences
-    for seed in range(PROBLEMS):
+    for seed in cases:
         problem = pp.problems.Garnet(6, 2, seed=seed, num_terminal=seed % 2)
         model = Counted(problem, "compiled").model
         plan = make(1.0).plan(model, budget=budget, horizon=STEPS, seed=seed, access=access)

@@ -5,11 +5,12 @@ from __future__ import annotations
 import numba
 import numpy as np
 import pytest
+from parts import in_parts
 from random_trees import CONTENDERS, PLANNERS, THINKING, Counted, can_use
 
 import platypoos as pp
 
-CASES = 5_000  # seeds 0 … 4,999, two hundred to a test
+CASES = 5_000  # seeds 0 … 4,999
 FINITE = [name for name, make in PLANNERS.items() if make(0.5).finite]
 
 
@@ -51,10 +52,10 @@ def random_case(seed, masks=None):
     return counted, PLANNERS[name](discount), max(budget, num_actions), horizon
 
 
-@pytest.mark.parametrize("part", range(CASES // 200))
-def test_no_illegal_action_is_called_or_recommended(part):
+@in_parts(1_000, CASES)
+def test_no_illegal_action_is_called_or_recommended(cases):
     used = 0
-    for seed in range(200 * part, 200 * part + 200):
+    for seed in cases:
         counted, planner, budget, horizon = random_case(seed)
         plan = planner.plan(counted.model, budget=budget, seed=seed, horizon=horizon)
         case = f"{seed=} {planner} {budget=} {horizon=} {counted.model.access}"

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from parts import in_parts
 from random_trees import Counted
 
 import platypoos as pp
@@ -41,9 +42,9 @@ def thought_for(model, budget, seed=0, discount=GAMMA, rules=None, access="resto
     return session
 
 
-@pytest.mark.parametrize("fifty", range(12))
-def test_the_budget_is_spent_and_never_a_call_more(fifty):
-    for seed in range(50 * fifty, 50 * fifty + 50):
+@in_parts(120, 600)
+def test_the_budget_is_spent_and_never_a_call_more(cases):
+    for seed in cases:
         rng = np.random.default_rng([11, seed])
         kind = ["python", "array", "compiled"][seed % 3]
         num_actions = int(rng.integers(1, 9))
@@ -408,8 +409,9 @@ def test_reset_access_with_a_deadline():
         ("MiniGrid-DoorKey-5x5-v0", {}, 3_000, 40),
     ],
 )
-def test_silent_rewards_are_found(name, options, budget, steps):
-    for seed in range(2):
+@in_parts(1, 2)
+def test_silent_rewards_are_found(name, options, budget, steps, cases):
+    for seed in cases:
         model = pp.GymnasiumModel(name, seed=seed, **options)
         episode = pp.control(model, planner=platypus(), budget=budget, steps=steps, seed=seed)
         assert episode.terminated

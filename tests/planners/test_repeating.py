@@ -9,7 +9,7 @@ import time
 from dataclasses import dataclass, field
 
 import pytest
-from random_trees import RandomTree
+from random_trees import SequenceTree
 
 import platypoos as pp
 from platypoos.checks import required_fields
@@ -36,7 +36,7 @@ def clock(monkeypatch):
 
 def timed(clock, fails_after=10**9):
     """A model whose calls take a millisecond of that clock, and a list of them."""
-    tree, made = RandomTree(0, 3, 0.0), []
+    tree, made = SequenceTree(0, 3, 0.0), []
 
     def step(state, action, rng):
         clock[0] += CALL

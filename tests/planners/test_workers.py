@@ -21,15 +21,19 @@ class Crowd:
 
     lock = threading.Lock()
     now = most = 0
-    seconds = 0.005
-    """Of a call: long enough for a busy machine to begin the next one."""
+    wanted = 1
+    seen = threading.Event()
+    """Set when as many as are wanted were under way at once."""
 
 
 def step(state, action, rng):
     with Crowd.lock:
         Crowd.now += 1
         Crowd.most = max(Crowd.most, Crowd.now)
-    time.sleep(Crowd.seconds)
+        if Crowd.most >= Crowd.wanted:
+            Crowd.seen.set()
+    Crowd.seen.wait(0.5)  # a busy machine may start the others late
+    time.sleep(0.002)  # and so would more than are allowed
     with Crowd.lock:
         Crowd.now -= 1
     number = int(3 * float(action)) if isinstance(action, float) else int(action)
@@ -42,8 +46,8 @@ def test_planners_keep_as_many_workers_busy_as_they_say(name):
     told = {key: TOLD[key] for key in required_fields(kind) if key != "discount"}
     actions = 3 if kind.lists else pp.Box(-1.0, 1.0)
     model = pp.FunctionModel(step, actions, 0)
-    Crowd.most = 0
-    Crowd.seconds = 0.03 if kind.workers == "few" else 0.005  # some have one batch only
+    Crowd.most, Crowd.wanted = 0, {"one": 1, "few": 2, "many": 6}[kind.workers]
+    Crowd.seen.clear()
     with ThreadPoolExecutor(8) as executor:
         pp.plan(model, planner=kind(0.9, **told), budget=120, seed=0, executor=executor)
     if kind.workers == "one":

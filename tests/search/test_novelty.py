@@ -7,6 +7,7 @@ from itertools import combinations
 
 import numpy as np
 import pytest
+from parts import in_parts
 from random_trees import Counted
 
 import platypoos as pp
@@ -189,10 +190,11 @@ def check_decision(slow, plan):
     assert plan.actions in slow.met
 
 
+@in_parts(50, CASES)
 @pytest.mark.parametrize("width", [1, 2])
-def test_iw_opens_the_states_of_the_slow_version(width, seeds):
+def test_iw_opens_the_states_of_the_slow_version(width, seeds, cases):
     pruned = 0
-    for seed in range(CASES):
+    for seed in cases:
         case = Case(seed)
         planner = pp.planners.IW(case.discount, width=width)
         plan = planner.plan(case.model, budget=case.budget, horizon=case.horizon, seed=seed)
@@ -202,13 +204,14 @@ def test_iw_opens_the_states_of_the_slow_version(width, seeds):
         check_decision(slow, plan)
         assert plan.calls == len(case.calls) <= case.budget
         pruned += plan.calls < case.budget
-    assert CASES / 10 < pruned < CASES
+    assert len(cases) / 10 < pruned < len(cases)
 
 
+@in_parts(50, CASES)
 @pytest.mark.parametrize("width", [1, 2])
-def test_rollouts_take_the_steps_of_the_slow_version(width, seeds):
+def test_rollouts_take_the_steps_of_the_slow_version(width, seeds, cases):
     solved = 0
-    for seed in range(CASES):
+    for seed in cases:
         case = Case(seed)
         planner = pp.planners.RolloutIW(case.discount, width=width)
         plan = planner.plan(case.model, budget=case.budget, horizon=case.horizon, seed=seed)
@@ -218,14 +221,15 @@ def test_rollouts_take_the_steps_of_the_slow_version(width, seeds):
         check_decision(slow, plan)
         assert plan.calls == len(case.calls) <= case.budget
         solved += plan.calls < case.budget
-    assert CASES / 10 < solved < CASES
+    assert len(cases) / 10 < solved < len(cases)
 
 
+@in_parts(50, CASES)
 @pytest.mark.parametrize("width", [1, 2])
-def test_the_kept_tree_is_gone_on_with(width, seeds):
+def test_the_kept_tree_is_gone_on_with(width, seeds, cases):
     """Three steps of an episode; the slow version is given what is below the action taken."""
     reused = 0
-    for seed in range(CASES // 2):
+    for seed in cases[::2]:
         case = Case(seed)
         planner = pp.planners.RolloutIW(case.discount, width=width)
         memory, model = planner.remember(), case.model
@@ -246,7 +250,7 @@ def test_the_kept_tree_is_gone_on_with(width, seeds):
             root = (*root, plan.action)
             kept = {path[1:] for path in slow.met if path[:1] == (plan.action,)}
             reused += len(kept) > 1
-    assert reused > CASES / 4
+    assert reused > len(cases) / 4
 
 
 def test_no_known_step_is_called_again():

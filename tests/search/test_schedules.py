@@ -7,7 +7,7 @@ import oracles
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from random_trees import RandomTree
+from random_trees import SequenceTree
 
 import platypoos as pp
 from platypoos.search import counts, schedules
@@ -173,7 +173,7 @@ def test_a_real_run_opens_what_the_schedule_says(planner, access):
     for seed, budget in enumerate([50, 300, 2_000, 5_000]):
         schedule = planner.schedule(budget, 3, access)
         tree = planner.plan(
-            RandomTree(seed, 3, noise=1.0), budget=budget, seed=seed, access=access
+            SequenceTree(seed, 3, noise=1.0), budget=budget, seed=seed, access=access
         ).tree
         nodes = np.flatnonzero(tree.flags[: tree.num_nodes] & OPENED)[1:]
         # A node's children carry the index that it was opened at.

@@ -6,7 +6,8 @@ import itertools
 
 import numpy as np
 import pytest
-from random_trees import RandomTree
+from parts import in_parts
+from random_trees import SequenceTree
 
 import platypoos as pp
 from platypoos import lab
@@ -19,7 +20,7 @@ CASES = 200  # random models for each planner; seeds 0 … 199
 PLANNERS = [pp.planners.SequenceSearch, pp.planners.CEM, pp.planners.RandomShooting]
 
 
-class Written(RandomTree):
+class Written(SequenceTree):
     """Writes down every call: the sequence and its sample."""
 
     def __init__(self, *args):
@@ -53,10 +54,11 @@ def whole_values(calls, length, gamma):
     return values
 
 
+@in_parts(40, CASES)
 @pytest.mark.parametrize("kind", PLANNERS)
-def test_no_known_step_is_played_and_the_best_whole_sequence_wins(kind):
+def test_no_known_step_is_played_and_the_best_whole_sequence_wins(kind, cases):
     whole = 0
-    for seed in range(CASES):
+    for seed in cases:
         model, gamma, budget, length = random_case(seed)
         plan = kind(gamma, length=length).plan(model, budget=budget, seed=seed)
         nodes = [node for node, _, _ in model.calls]
@@ -72,7 +74,7 @@ def test_no_known_step_is_played_and_the_best_whole_sequence_wins(kind):
                 expected = max(starts, default=np.nan)
                 assert plan.action_values[action] == pytest.approx(expected, nan_ok=True)
             whole += 1
-    assert whole > 0.8 * CASES
+    assert whole > 0.8 * len(cases)
 
 
 @pytest.mark.parametrize("kind", [pp.planners.SequenceSearch, pp.planners.CEM])
@@ -93,13 +95,13 @@ def test_no_known_step_is_played_again_in_a_whole_episode(kind):
 @pytest.mark.parametrize("kind", PLANNERS)
 def test_small_trees_are_solved(kind):
     for seed in range(20):
-        model = RandomTree(seed, 2, 0.0)
+        model = SequenceTree(seed, 2, 0.0)
         values = {}
         for sequence in itertools.product(range(2), repeat=5):
             rewards = [model.sample(sequence[: t + 1])[0] for t in range(5)]
             values[sequence] = sum(0.8**t * reward for t, reward in enumerate(rewards))
         best = max(values, key=values.__getitem__)
-        plan = kind(0.8, length=5).plan(RandomTree(seed, 2, 0.0), budget=62, seed=seed)
+        plan = kind(0.8, length=5).plan(SequenceTree(seed, 2, 0.0), budget=62, seed=seed)
         assert plan.calls >= 61  # (almost) every sequence was played
         assert plan.actions == best
 
@@ -209,16 +211,17 @@ class TextbookCEM:
         return best, best_value
 
 
-def test_cem_draws_the_sequences_of_the_textbook(monkeypatch):
+@in_parts(40, CASES)
+def test_cem_draws_the_sequences_of_the_textbook(monkeypatch, cases):
     monkeypatch.setattr(Task, "tie_seed", lambda _: 12_345)
-    for seed in range(CASES):
+    for seed in cases:
         model, gamma, budget, length = random_case(seed)
         model.ends = 0.0
         length = min(length, budget)
         plan = pp.planners.CEM(gamma, length=length, population=6, elites=2).plan(
             model, budget=budget, seed=seed
         )
-        book = TextbookCEM(RandomTree(seed, model.actions.n, 0.0), gamma, length, 6, 2, 12_345)
+        book = TextbookCEM(SequenceTree(seed, model.actions.n, 0.0), gamma, length, 6, 2, 12_345)
         best, value = book.search(budget)
         assert {node for node, _, _ in model.calls} == set(book.known)
         if best is not None:

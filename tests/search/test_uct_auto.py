@@ -7,6 +7,7 @@ import math
 import numpy as np
 import pytest
 import textbook
+from parts import in_parts
 from test_contenders import CASES, discounted, random_case
 
 import platypoos as pp
@@ -15,11 +16,12 @@ from platypoos.cli.options import make_planner
 KINDS = [pp.planners.UCT, pp.planners.PolynomialUCT]
 
 
+@in_parts(40, CASES)
 @pytest.mark.parametrize("access", ["restore", "reset"])
 @pytest.mark.parametrize("kind", KINDS)
-def test_the_scale_is_the_range_of_the_returns_so_far(kind, access):
+def test_the_scale_is_the_range_of_the_returns_so_far(kind, access, cases):
     alone = played = 0
-    for seed in range(CASES):
+    for seed in cases:
         model, record, gamma, budget = random_case(seed)
         kind(gamma, horizon=4).plan(model, budget=budget, seed=seed, access=access)
         horizon = min(4, budget // model.actions.n)
