@@ -202,7 +202,7 @@ class OfOne:
 
     >>> double = OfOne(lambda states: 2 * states)
     >>> double.expect(np.array([1, 2]))
-    >>> double(np.int64(2)), len(double.known), double(np.int64(7))
+    >>> int(double(np.int64(2))), len(double.known), int(double(np.int64(7)))
     (4, 1, 14)
     """
 
