@@ -222,8 +222,8 @@ def kernel(state, action, params, rng, next_state):
     next_state[0] = state[0]
     return 1.0 * action, False
 assert pp.PlaTyPOOS(0.5).plan(pp.CompiledModel(kernel, 2, np.zeros(1)), budget=50).action == 1
-from platypoos.compiled.ledger.machine import query
-for code in (run.compiled, query):
+from platypoos.compiled.ledger.machine import evaluate_all
+for code in (run.compiled, evaluate_all):
     print(sum(code.stats.cache_hits.values()), sum(code.stats.cache_misses.values()))
 """
 
