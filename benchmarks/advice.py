@@ -19,13 +19,14 @@ from typing import Any
 import numpy as np
 
 import platypoos as pp
+from platypoos import lab
 
 BUDGET, SEEDS, DISCOUNT = 300, 6, 0.95
 REPEATS = (1, 2, 4, 8, 16)
 SAME = "the same"
 Make = Callable[..., Any]
 Row = tuple[str, int, Make]
-P = pp.problems
+P = lab.problems
 
 
 def gym(env: str, **options: Any) -> Make:
@@ -74,7 +75,7 @@ def play(make: Make, steps: int, seed: int, repeat: int = 1, access: Any = None)
     model = make(seed)
     discounted = repeat > 1 and not isinstance(model, pp.GymnasiumModel)
     if discounted:
-        model = pp.RepeatedAction(model, repeat, DISCOUNT ** (1 / repeat))
+        model = pp.models.RepeatedAction(model, repeat, DISCOUNT ** (1 / repeat))
     elif repeat > 1:
         model = make(seed, repeat=repeat)
     episode = pp.control(

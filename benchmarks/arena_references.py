@@ -22,10 +22,10 @@ from typing import Any
 import numpy as np
 
 import platypoos as pp
-from platypoos.experiments.arena.challenge import REFERENCES, Challenge, load_references
-from platypoos.experiments.arena.entrants import entrants, titles_of
-from platypoos.experiments.arena.families import CHALLENGES
-from platypoos.experiments.spec import Choice, make
+from platypoos.lab.arena.challenge import REFERENCES, Challenge, load_references
+from platypoos.lab.arena.entrants import entrants, titles_of
+from platypoos.lab.arena.families import CHALLENGES
+from platypoos.lab.experiments.spec import Choice
 from platypoos.models.base import said_of_one
 from platypoos.planners import available
 from platypoos.problems import Problem
@@ -165,10 +165,10 @@ def exact(challenge: Challenge, seed: int) -> tuple[float, str] | None:
 def searched(challenge: Challenge, planner: Choice, times: int, seed: int) -> float:
     """The measure of a run with many times the largest budget."""
     problem = challenge.make(seed)
-    chosen = make(available(), "planner", planner, discount=challenge.discount)
+    chosen = planner.make(available(), "planner", discount=challenge.discount)
     episode = pp.control(
         compiled(problem),
-        chosen,
+        planner=chosen,
         budget=times * challenge.budgets[-1] // challenge.frames,
         steps=challenge.steps,
         horizon=challenge.horizon,

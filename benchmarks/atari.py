@@ -29,8 +29,7 @@ from typing import Any
 import numpy as np
 
 import platypoos as pp
-from platypoos.experiments.own import choice_of
-from platypoos.experiments.spec import make
+from platypoos.lab.experiments.own import choice_of
 from platypoos.models.wrappers import WrappedModel
 from platypoos.planners import available
 from platypoos.progress import progress_bar
@@ -65,7 +64,7 @@ class DeathPenalty(WrappedModel):
 
     def step(self, state: Any, action: int, rng: np.random.Generator) -> Any:
         after, reward, ended = self.model.step(state, action, rng)
-        return pp.Transition(after, reward - PENALTY if ended else reward, ended)
+        return pp.models.Transition(after, reward - PENALTY if ended else reward, ended)
 
     @property
     def acting(self) -> Any:
@@ -104,7 +103,7 @@ def play(game: str, planner: str, budget: int, seed: int) -> dict[str, Any]:
     name = planner.removesuffix(WITHOUT)
     episode = pp.control(
         DeathPenalty(model) if name == planner else model,
-        make(available(), "planner", choice_of(name), discount=DISCOUNT),
+        planner=choice_of(name).make(available(), "planner", discount=DISCOUNT),
         budget=budget,
         state=state,
         steps=MOST_FRAMES // FRAMES_PER_CALL,
@@ -184,7 +183,7 @@ def main() -> None:
     if unknown:
         parser.error(f"unknown game {unknown[0]!r}; known: {', '.join(figures)}")
     for planner in args.planner:
-        make(available(), "planner", choice_of(planner), discount=DISCOUNT)
+        choice_of(planner).make(available(), "planner", discount=DISCOUNT)
     kept = load()
     wanted = [
         (

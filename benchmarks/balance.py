@@ -103,7 +103,8 @@ def play(kind: str, planner: str, budget: int, noise: float, seed: int) -> Row:
     model = trials.as_model(make(seed), with_rule=False, noise=noise) if kind == "python" else None
     episode = pp.control(
         environment_model(seed, noise) if model is None else model,
-        trials.PLANNERS[planner](DISCOUNT), budget=budget, steps=STEPS, seed=seed, keep="nothing",
+        planner=trials.PLANNERS[planner](DISCOUNT), budget=budget, steps=STEPS, seed=seed,
+        keep="nothing",
     )  # fmt: skip
     angles = np.abs(angles_of(kind, list(episode.actions), seed))
     return {

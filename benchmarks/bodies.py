@@ -37,11 +37,11 @@ FOR_LISTS = ("Platypus", "SequenceSearch", "CEM", "UCT", "Random")
 
 PLANNERS: dict[str, Callable[[float], Any]] = {
     "Platypus": pp.Platypus,
-    "SequenceSearch": pp.SequenceSearch,
-    "CEM": pp.CEM,
-    "MPPI": pp.MPPI,
-    "UCT": lambda discount: pp.UCT(discount, horizon=UCT_HORIZON),
-    "Random": pp.Random,
+    "SequenceSearch": pp.planners.SequenceSearch,
+    "CEM": pp.planners.CEM,
+    "MPPI": pp.planners.MPPI,
+    "UCT": lambda discount: pp.planners.UCT(discount, horizon=UCT_HORIZON),
+    "Random": pp.planners.Random,
 }
 
 INTRODUCTION = (
@@ -90,7 +90,7 @@ def play(body: Body, planner: str, budget: int, seed: int) -> dict[str, Any]:
     os.chdir(tempfile.gettempdir())  # MuJoCo leaves a log where it runs
     model = pp.GymnasiumModel(body.env, seed=seed, actions=body.actions, repeat=body.repeat)
     episode = pp.control(
-        model, PLANNERS[planner](body.discount), budget=budget, steps=body.steps, seed=seed,
+        model, planner=PLANNERS[planner](body.discount), budget=budget, steps=body.steps, seed=seed,
         keep="nothing",
     )  # fmt: skip
     number = model.actions.n if model.actions.is_finite else None

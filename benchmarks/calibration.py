@@ -30,10 +30,10 @@ from numpy.typing import NDArray
 
 import platypoos as pp
 from platypoos.explain.sequences import lines_of
-from platypoos.plan import CLEAR, PROVED
 from platypoos.planners.platypus.confidence import Signs
 from platypoos.problems.base import optimal_values
 from platypoos.progress import progress_bar
+from platypoos.results import CLEAR, PROVED
 
 RESULTS = Path(__file__).parents[1] / "docs" / "results"
 BUDGETS = (100, 300, 1_000, 3_000, 10_000, 30_000)

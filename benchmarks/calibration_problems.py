@@ -11,7 +11,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 import platypoos as pp
-from platypoos.experiments.arena.families import CHALLENGES
+from platypoos import lab
+from platypoos.lab.arena.families import CHALLENGES
 
 ARENA_FITS = ("tables", "trees", "traps", "loops", "noises")
 ARENA_JUDGES = ("declining", "ends", "bandits", "rare", "scales")
@@ -230,7 +231,7 @@ def own(family: str, noises: tuple[float, ...], make: Any, discount: float) -> l
 
 def maze(seed: int, noise: float) -> pp.problems.Tabular:
     """A maze, begun anywhere."""
-    return start_anywhere(pp.problems.Maze(size=5, seed=seed, noise=noise), seed)
+    return start_anywhere(lab.problems.Maze(size=5, seed=seed, noise=noise), seed)
 
 
 FITS = [

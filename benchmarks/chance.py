@@ -463,7 +463,7 @@ GAMES: dict[str, Callable[[], Any]] = {
 # ------------------------------------------------------------------ planners
 
 
-Maker = Callable[[Any], pp.Planner]
+Maker = Callable[[Any], pp.planners.Planner]
 
 
 def told(kind: Any, **settings: Any) -> Maker:
@@ -480,24 +480,24 @@ def accurate(problem: Any) -> Any:
     """TrailBlazer, asked for a tenth of the range of the returns."""
     low, high = problem.rewards
     epsilon = 0.1 * (high - low) / (1.0 - problem.discount)
-    return told(pp.TrailBlazer, epsilon=epsilon)(problem)
+    return told(pp.planners.TrailBlazer, epsilon=epsilon)(problem)
 
 
 PLANNERS: dict[str, tuple[Maker, str | None]] = {
     "Platypus": (lambda p: pp.Platypus(p.discount), None),
-    "UCT, 3 steps": (lambda p: pp.UCT(p.discount, horizon=3), None),
-    "UCT, 12 steps": (lambda p: pp.UCT(p.discount, horizon=12), None),
-    "PolynomialUCT, 3 steps": (lambda p: pp.PolynomialUCT(p.discount, horizon=3), None),
-    "BRUE": (lambda p: pp.BRUE(p.discount, horizon=12), None),
-    "OPMDP, told": (told(pp.OPMDP), None),
-    "GumbelMCTS": (lambda p: pp.GumbelMCTS(p.discount), None),
-    "BAIMCTS, 3 steps, told": (told(pp.BAIMCTS, depth=3), None),
+    "UCT, 3 steps": (lambda p: pp.planners.UCT(p.discount, horizon=3), None),
+    "UCT, 12 steps": (lambda p: pp.planners.UCT(p.discount, horizon=12), None),
+    "PolynomialUCT, 3 steps": (lambda p: pp.planners.PolynomialUCT(p.discount, horizon=3), None),
+    "BRUE": (lambda p: pp.planners.BRUE(p.discount, horizon=12), None),
+    "OPMDP, told": (told(pp.planners.OPMDP), None),
+    "GumbelMCTS": (lambda p: pp.planners.GumbelMCTS(p.discount), None),
+    "BAIMCTS, 3 steps, told": (told(pp.planners.BAIMCTS, depth=3), None),
     "TrailBlazer, told": (accurate, None),
-    "SparseSampling": (lambda p: pp.SparseSampling(p.discount), None),
-    "Hindsight": (lambda p: pp.Hindsight(p.discount), None),
+    "SparseSampling": (lambda p: pp.planners.SparseSampling(p.discount), None),
+    "Hindsight": (lambda p: pp.planners.Hindsight(p.discount), None),
     "Platypus, open loop": (lambda p: pp.Platypus(p.discount), "reset"),
-    "UCT, 12 steps, open loop": (lambda p: pp.UCT(p.discount, horizon=12), "reset"),
-    "flat roll-outs": (lambda p: pp.SequentialHalving(p.discount, horizon=12), "reset"),
+    "UCT, 12 steps, open loop": (lambda p: pp.planners.UCT(p.discount, horizon=12), "reset"),
+    "flat roll-outs": (lambda p: pp.planners.SequentialHalving(p.discount, horizon=12), "reset"),
 }
 """What makes a planner for a problem, and the access to plan with."""
 

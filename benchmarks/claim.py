@@ -23,19 +23,19 @@ NOISES, BUDGETS = (1.0, 10.0, 20.0), (1_000, 10_000)
 REWARD_MAX = 130.0
 
 
-def planners(noise: float) -> dict[str, pp.Planner]:
+def planners(noise: float) -> dict[str, pp.planners.Planner]:
     """PlaTγPOOS and its contenders, each told the truth."""
-    contenders: dict[str, pp.Planner] = {
+    contenders: dict[str, pp.planners.Planner] = {
         "PlaTγPOOS": pp.PlaTyPOOS(GAMMA),
-        "OLOP(R=130, b)": pp.OLOP(GAMMA, reward_max=REWARD_MAX, noise=noise),
-        "KL-OLOP(100−b … 130+b)": pp.KLOLOP(
+        "OLOP(R=130, b)": pp.planners.OLOP(GAMMA, reward_max=REWARD_MAX, noise=noise),
+        "KL-OLOP(100−b … 130+b)": pp.planners.KLOLOP(
             GAMMA, reward_min=100 - noise, reward_max=REWARD_MAX + noise
         ),
     }
     for horizon in (10, 30):
         for scale in (10.0, 100.0, 1_000.0):
             name = f"UCT(C={scale:g}, D={horizon})"
-            contenders[name] = pp.UCT(GAMMA, scale=scale, horizon=horizon)
+            contenders[name] = pp.planners.UCT(GAMMA, scale=scale, horizon=horizon)
     return contenders
 
 
@@ -48,7 +48,8 @@ def returns(cell: tuple[str, float, int]) -> NDArray[np.float64]:
     return np.array(
         [
             plain.expected_return(
-                pp.control(model, planner, budget=budget, steps=STEPS, seed=seed).actions, GAMMA
+                pp.control(model, planner=planner, budget=budget, steps=STEPS, seed=seed).actions,
+                GAMMA,
             )
             for seed in range(SEEDS)
         ]

@@ -31,12 +31,12 @@ import platypoos as pp
 BY_RESET = "Platypus by RESET"
 PLANNERS: dict[str, Callable[[float], Any]] = {
     "Platypus": pp.Platypus,
-    "CEM": pp.CEM,
-    "CEM wide": lambda discount: pp.CEM(discount, sigma=1.0, beta=3.0),
-    "MPPI": pp.MPPI,
-    "MPPI white": lambda discount: pp.MPPI(discount, beta=0.0),
-    "PredictiveSampling": pp.PredictiveSampling,
-    "RandomShooting": pp.RandomShooting,
+    "CEM": pp.planners.CEM,
+    "CEM wide": lambda discount: pp.planners.CEM(discount, sigma=1.0, beta=3.0),
+    "MPPI": pp.planners.MPPI,
+    "MPPI white": lambda discount: pp.planners.MPPI(discount, beta=0.0),
+    "PredictiveSampling": pp.planners.PredictiveSampling,
+    "RandomShooting": pp.planners.RandomShooting,
     BY_RESET: pp.Platypus,
 }
 """Planners by name; they are told the discount only. CEM has its published settings, and CEM wide
@@ -52,7 +52,7 @@ def play(name: str, planner: str, budget: int, seed: int, noise: float, gusts: f
     problem = PROBLEMS[name]
     episode = pp.control(
         problem.model(seed, noise, gusts),
-        PLANNERS[planner](problem.discount),
+        planner=PLANNERS[planner](problem.discount),
         budget=budget,
         steps=problem.steps,
         seed=seed,

@@ -10,8 +10,8 @@ from __future__ import annotations
 import tempfile
 from pathlib import Path
 
-from platypoos import experiments
-from platypoos.experiments.cells import run_cell
+from platypoos.lab import experiments
+from platypoos.lab.experiments.cells import run_cell
 
 
 def warm_up() -> None:

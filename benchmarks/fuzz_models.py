@@ -41,7 +41,7 @@ RAISED: tuple[Callable[[], BaseException], ...] = (
     lambda: ValueError("no"), lambda: KeyError("key"), ZeroDivisionError, StopIteration,
     lambda: RecursionError("deep"), lambda: MemoryError("full"), AssertionError, TimeoutError,
     CancelledError, lambda: UnicodeDecodeError("utf-8", b"x", 0, 1, "bad"), Unprintable,
-    lambda: Demanding("a", "b"), lambda: pp.BudgetExceeded("not ours"),
+    lambda: Demanding("a", "b"), lambda: pp.errors.BudgetExceeded("not ours"),
     lambda: pp.InvalidArgument("not ours"), lambda: pp.ModelError("of a model"),
     lambda: BaseExceptionGroup("some", [ValueError("one")]), lambda: Warning("a warning"),
     lambda: TypeError("step() takes 2 positional arguments"),

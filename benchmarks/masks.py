@@ -25,6 +25,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 import platypoos as pp
+from platypoos import lab
 from platypoos.progress import progress_bar
 
 RESULTS = Path(__file__).parents[1] / "docs" / "results" / "masks.md"
@@ -75,7 +76,7 @@ def make(name: str, penalty: float | None, cities: int, seed: int) -> tuple[Any,
     if name == "ft06":
         shop = pp.problems.JobShop(penalty=penalty)
         return shop, shop.num_operations, shop.optimum()
-    tour = pp.problems.TravellingSalesman(cities, seed, penalty)
+    tour = lab.problems.TravellingSalesman(cities, seed, penalty)
     return tour, cities - 1, tour.reference
 
 

@@ -26,9 +26,8 @@ from peer_planners import CELLS, Mctx, OpenSpiel, ScikitDecide, check_mctx
 from peer_tasks import Counted, Task
 
 import platypoos as pp
-from platypoos.experiments.own import choice_of
-from platypoos.experiments.paper import SHIFT
-from platypoos.experiments.spec import make
+from platypoos.lab.experiments.own import choice_of
+from platypoos.lab.experiments.paper import SHIFT
 from platypoos.planners import available
 
 OUT = Path(__file__).parents[1] / "docs" / "results" / "peers.md"
@@ -103,7 +102,7 @@ class Entrant:
 
 
 def ours(
-    make_planner: Callable[[Task], pp.Planner | None], form: str
+    make_planner: Callable[[Task], pp.planners.Planner | None], form: str
 ) -> Callable[[Task, int, int], tuple[tuple[int, ...], float, int]]:
     """Play with one of our planners, on the compiled or the Python form of the problem."""
 
@@ -119,7 +118,7 @@ def ours(
             counted = Counted(SimpleNamespace(step=model.step))
             model.step = counted.step
         episode = pp.control(
-            model, make_planner(task), budget=task.budget, steps=steps, seed=seed,
+            model, planner=make_planner(task), budget=task.budget, steps=steps, seed=seed,
             discount=task.discount,
         )  # fmt: skip
         if counted is not None:  # the steps that were taken are no calls for planning
@@ -155,18 +154,20 @@ def told(*packages: str) -> str:
     return ", ".join(f"{name} {metadata.version(name)}" for name in packages)
 
 
-def make_uct(horizon: int, task: Task) -> pp.Planner:
-    return pp.UCT(task.discount, scale=task.scale, horizon=horizon)
+def make_uct(horizon: int, task: Task) -> pp.planners.Planner:
+    return pp.planners.UCT(task.discount, scale=task.scale, horizon=horizon)
 
 
-def make_named(text: str, task: Task) -> pp.Planner:
-    planner: pp.Planner = make(available(), "planner", choice_of(text), discount=task.discount)
+def make_named(text: str, task: Task) -> pp.planners.Planner:
+    planner: pp.planners.Planner = choice_of(text).make(
+        available(), "planner", discount=task.discount
+    )
     return planner
 
 
 def list_entrants(peers: list[str], planners: list[str]) -> list[Entrant]:
     """Ours, then the peers that are installed; ours on both forms of the chain."""
-    made: dict[str, Callable[[Task], pp.Planner | None]] = {
+    made: dict[str, Callable[[Task], pp.planners.Planner | None]] = {
         "default": lambda _: None,
         "PlaTγPOOS": lambda task: pp.PlaTyPOOS(task.discount),
         **{f"UCT ({horizon})": partial(make_uct, horizon) for horizon in HORIZONS},

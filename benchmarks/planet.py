@@ -73,7 +73,7 @@ def play(task: str, planner: str, budget: int, seed: int, bar: Any) -> Row:
     start = time.process_time()
     episode = pp.control(
         model,
-        PLANNERS[planner](DEFAULT_DISCOUNT),
+        planner=PLANNERS[planner](DEFAULT_DISCOUNT),
         budget=budget,
         steps=ENVIRONMENT_STEPS // repeat,
         seed=seed,

@@ -16,29 +16,31 @@ from speed import NOISE, bare_loop
 import platypoos as pp
 
 GAMMA = 0.95
-PLANNERS: list[tuple[pp.Planner, float | None]] = [  # and the bar at N = 100,000, in µs per call
+PLANNERS: list[
+    tuple[pp.planners.Planner, float | None]
+] = [  # and the bar at N = 100,000, in µs per call
     (pp.PlaTyPOOS(GAMMA), None),
-    (pp.OPD(GAMMA, reward_max=130.0), 0.15),
-    (pp.OLOP(GAMMA, reward_max=130.0, noise=NOISE), 0.15),
-    (pp.KLOLOP(GAMMA, reward_min=90.0, reward_max=140.0), 0.3),
-    (pp.UCT(GAMMA, scale=100.0, horizon=30), 0.15),
-    (pp.PolynomialUCT(GAMMA, scale=100.0, horizon=30), None),
-    (pp.BRUE(GAMMA, horizon=30), None),
-    (pp.HOO(GAMMA, reward_max=130.0), None),
-    (pp.SOO(GAMMA), None),
-    (pp.StoSOO(GAMMA, noise=NOISE), None),
-    (pp.SequentialHalving(GAMMA, horizon=30), None),
-    (pp.OPMDP(GAMMA, reward_max=130.0), None),
-    (pp.BAIMCTS(GAMMA, reward_min=90.0, reward_max=140.0, depth=10), None),
-    (pp.TrailBlazer(0.2, reward_min=90.0, reward_max=110.0, epsilon=1e-3), None),
-    (pp.StOP(GAMMA, reward_min=90.0, reward_max=140.0, epsilon=0.1), None),
-    (pp.Uniform(GAMMA), None),
-    (pp.OneStep(GAMMA), None),
+    (pp.planners.OPD(GAMMA, reward_max=130.0), 0.15),
+    (pp.planners.OLOP(GAMMA, reward_max=130.0, noise=NOISE), 0.15),
+    (pp.planners.KLOLOP(GAMMA, reward_min=90.0, reward_max=140.0), 0.3),
+    (pp.planners.UCT(GAMMA, scale=100.0, horizon=30), 0.15),
+    (pp.planners.PolynomialUCT(GAMMA, scale=100.0, horizon=30), None),
+    (pp.planners.BRUE(GAMMA, horizon=30), None),
+    (pp.planners.HOO(GAMMA, reward_max=130.0), None),
+    (pp.planners.SOO(GAMMA), None),
+    (pp.planners.StoSOO(GAMMA, noise=NOISE), None),
+    (pp.planners.SequentialHalving(GAMMA, horizon=30), None),
+    (pp.planners.OPMDP(GAMMA, reward_max=130.0), None),
+    (pp.planners.BAIMCTS(GAMMA, reward_min=90.0, reward_max=140.0, depth=10), None),
+    (pp.planners.TrailBlazer(0.2, reward_min=90.0, reward_max=110.0, epsilon=1e-3), None),
+    (pp.planners.StOP(GAMMA, reward_min=90.0, reward_max=140.0, epsilon=0.1), None),
+    (pp.planners.Uniform(GAMMA), None),
+    (pp.planners.OneStep(GAMMA), None),
 ]
 BUDGETS = [10**4, 10**5, 10**6]
 
 
-def best_time(planner: pp.Planner, budget: int) -> tuple[float, int]:
+def best_time(planner: pp.planners.Planner, budget: int) -> tuple[float, int]:
     """The best time of several plans, and the calls of one."""
     model = pp.problems.SwitchChain(noise=NOISE).compiled()
     calls = planner.plan(model, budget=budget, seed=0).calls

@@ -4,7 +4,7 @@
 
 Taxi-v4 with its own mask of legal actions and without it, MountainCar-v0 with and without cells:
 the default planner, 10 first states, the share of episodes that reach the goal by calls for each
-decision. Watching: the time of a plan of a Python model over that of the same plan of a ledger
+decision. Watching: the time of a plan of a Python model over that of the same plan of a simulator
 that does not look for broken models, the median of pairs that were run in turn.
 """
 
@@ -21,9 +21,9 @@ from typing import Any
 import numpy as np
 
 import platypoos as pp
+from platypoos.checking.watch import Watch
 from platypoos.progress import progress_bar
 from platypoos.simulator import run as simulator
-from platypoos.simulator.watch import Watch
 
 SEEDS = 10
 TAXI_BUDGETS = (6, 8, 10, 12, 14, 16, 20, 24, 28, 32, 40)
@@ -116,7 +116,7 @@ class Blind:
         return step
 
 
-def overhead(model: Any, planner: pp.Planner, budget: int) -> float:
+def overhead(model: Any, planner: pp.planners.Planner, budget: int) -> float:
     """The median ratio of a plan's time with and without watching."""
     ratios = []
     try:

@@ -80,25 +80,27 @@ def relative_noise(name: str) -> float:
     return round(noise / (high - low), 2)
 
 
-def planner(name: str, discount: float, low: float, high: float, b: float) -> pp.Planner | None:
+def planner(
+    name: str, discount: float, low: float, high: float, b: float
+) -> pp.planners.Planner | None:
     """A planner that knows the truth, if it must know something."""
     far = math.ceil(math.log(0.1) / math.log(discount))
 
-    def uct(horizon: int) -> pp.Planner:
+    def uct(horizon: int) -> pp.planners.Planner:
         scale = (high - low + 2 * b) * (1 - discount**horizon) / (1 - discount) / 2
-        return pp.UCT(discount, scale=scale, horizon=horizon)
+        return pp.planners.UCT(discount, scale=scale, horizon=horizon)
 
     if name == "olop":
-        return pp.OLOP(discount, reward_max=high, noise=b) if low >= 0 else None
+        return pp.planners.OLOP(discount, reward_max=high, noise=b) if low >= 0 else None
     if name == "kl-olop":
-        return pp.KLOLOP(discount, reward_min=low - b, reward_max=high + b)
+        return pp.planners.KLOLOP(discount, reward_min=low - b, reward_max=high + b)
     if name.startswith("uct"):
         return uct(10 if name == "uct-10" else far)
     if name == "opd":
-        return pp.OPD(discount, reward_min=low, reward_max=high)
+        return pp.planners.OPD(discount, reward_min=low, reward_max=high)
     if name.startswith("platypus"):
         return pp.Platypus(discount, memory=10**9 if name == "platypus+memory" else 0)
-    return pp.Random(discount) if name == "random" else pp.PlaTyPOOS(discount)
+    return pp.planners.Random(discount) if name == "random" else pp.PlaTyPOOS(discount)
 
 
 def regrets(cell: tuple[str, str, int]) -> Floats | None:
@@ -112,7 +114,7 @@ def regrets(cell: tuple[str, str, int]) -> Floats | None:
     models = [problem.compiled() for problem in problems]
     for seed in range(SEEDS):
         problem, model = problems[seed % len(problems)], models[seed % len(problems)]
-        episode = pp.control(model, chosen, budget=budget, steps=STEPS, seed=FIRST + seed)
+        episode = pp.control(model, planner=chosen, budget=budget, steps=STEPS, seed=FIRST + seed)
         lost = []
         for state, action in zip(episode.states, episode.actions, strict=False):
             values = problem.action_values(state, discount)

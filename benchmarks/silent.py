@@ -43,13 +43,13 @@ def main() -> None:
         for planner in (
             pp.Platypus(GAMMA),
             pp.PlaTyPOOS(GAMMA),
-            pp.UCT(GAMMA, scale=scale, horizon=HORIZON),
+            pp.planners.UCT(GAMMA, scale=scale, horizon=HORIZON),
         ):
             start = time.time()
             reached, calls = 0, 0
             for seed in range(SEEDS):
                 model = pp.GymnasiumModel(name, seed=seed, **options)
-                episode = pp.control(model, planner, budget=budget, steps=steps, seed=seed)
+                episode = pp.control(model, planner=planner, budget=budget, steps=steps, seed=seed)
                 reached += episode.terminated and episode.rewards[-1] > success
                 calls += episode.calls
             cells.append(f"**{reached} of {SEEDS}**; {calls / SEEDS:,.0f}")

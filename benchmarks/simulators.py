@@ -91,13 +91,13 @@ def make_planner(name: str, row: Row, noise: float) -> Any:
     horizon = int(np.ceil(np.log(0.1) / np.log(row.discount)))
     low, high = row.low - noise, row.high + noise
     if name == "OPD":
-        return pp.OPD(row.discount, reward_min=low, reward_max=high)
+        return pp.planners.OPD(row.discount, reward_min=low, reward_max=high)
     if name == "UCT":
-        return pp.UCT(row.discount, scale=(high - low) * horizon / 2, horizon=horizon)
+        return pp.planners.UCT(row.discount, scale=(high - low) * horizon / 2, horizon=horizon)
     others: dict[str, Any] = {
         "Platypus": pp.Platypus,
         "PlaTγPOOS": pp.PlaTyPOOS,
-        "Random": pp.Random,
+        "Random": pp.planners.Random,
     }
     return others[name](row.discount)
 
@@ -119,7 +119,7 @@ def play(row: Row, planner: str, noisy: bool, seed: int) -> dict[str, Any]:
     start = time.perf_counter()
     episode = pp.control(
         noised if noisy else model,
-        make_planner(planner, row, noise),
+        planner=make_planner(planner, row, noise),
         budget=row.noisy_budget if noisy else row.budget,
         steps=row.steps,
         seed=seed,

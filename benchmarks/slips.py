@@ -44,13 +44,15 @@ class Slippery:
         return sure(place, action, rng)
 
 
-def reached(model: pp.FunctionModel, planner: pp.Planner, real: Slippery, seed: int) -> float:
+def reached(
+    model: pp.FunctionModel, planner: pp.planners.Planner, real: Slippery, seed: int
+) -> float:
     """Whether a run reaches the goal."""
     rng = np.random.default_rng(1_000 + seed)
     agent = pp.Agent(model, planner=planner, budget=BUDGET, seed=seed)
     place = 0
     for _ in range(STEPS):
-        place, reward, ended = real(place, agent.act(place).action, rng)
+        place, reward, ended = real(place, agent.act(place), rng)
         agent.observe(reward)
         if ended:
             return reward
@@ -73,7 +75,7 @@ def main() -> None:
         runs = {
             "as if nothing slips": (without, pp.Platypus(discount=DISCOUNT)),
             "closed loop, default": (closed, pp.Platypus(discount=DISCOUNT)),
-            "RESET, UCT": (by_reset, pp.UCT(discount=DISCOUNT, horizon=20, scale="auto")),
+            "RESET, UCT": (by_reset, pp.planners.UCT(discount=DISCOUNT, horizon=20, scale="auto")),
             "RESET, default": (by_reset, pp.Platypus(discount=DISCOUNT)),
             "RESET, PlaTyPOOS": (by_reset, pp.PlaTyPOOS(discount=DISCOUNT)),
         }
@@ -83,7 +85,10 @@ def main() -> None:
     by_settings: dict[str, dict[str, Any]] = {
         "closed loop, default": {"discount": 0.99},
         "RESET, default": {"discount": 0.99, "access": "reset"},
-        "RESET, UCT": {"planner": pp.UCT(0.99, horizon=40, scale="auto"), "access": "reset"},
+        "RESET, UCT": {
+            "planner": pp.planners.UCT(0.99, horizon=40, scale="auto"),
+            "access": "reset",
+        },
     }
     for name, settings in by_settings.items():
         won = sum(on_gymnasium(settings, seed) for seed in range(SEEDS))

@@ -17,12 +17,12 @@ from theory_studies import (
     one_problem_with_noise,
 )
 
-from platypoos.problems import MadeToOrder
+from platypoos.lab.problems import MadeToOrder
+from platypoos.lab.theory.bounds import bound
+from platypoos.lab.theory.expected import expected_regret
+from platypoos.lab.theory.figures import CALLS, COLOURS, decorate, draw_points, new_figure, save
+from platypoos.lab.theory.hardness import Hardness, hardness, known_hardness
 from platypoos.search.layered import LayeredPlanner
-from platypoos.theory.bounds import bound
-from platypoos.theory.expected import expected_regret
-from platypoos.theory.figures import CALLS, COLOURS, decorate, draw_points, new_figure, save
-from platypoos.theory.hardness import Hardness, hardness, known_hardness
 
 
 def draw_row(axes: Any, row: Row, colour: str, label: str) -> None:

@@ -16,7 +16,7 @@ from theory_figures import result_figures
 from theory_rows import report, rows
 from theory_studies import measure_all
 
-from platypoos.theory.measure import Notebook
+from platypoos.lab.theory.measure import Notebook
 
 RESULTS = Path(__file__).parents[1] / "docs" / "results" / "theory"
 

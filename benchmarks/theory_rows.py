@@ -9,12 +9,12 @@ from dataclasses import dataclass
 import theory_studies
 from theory_studies import HORIZON, NOISES, Study, decades
 
+from platypoos.lab.theory import depths as d
+from platypoos.lab.theory.bounds import Bound, bound
+from platypoos.lab.theory.expected import expected_exponent
+from platypoos.lab.theory.hardness import known_hardness
+from platypoos.lab.theory.measure import Notebook, Point, slope
 from platypoos.search.layered import LayeredPlanner
-from platypoos.theory import depths as d
-from platypoos.theory.bounds import Bound, bound
-from platypoos.theory.expected import expected_exponent
-from platypoos.theory.hardness import known_hardness
-from platypoos.theory.measure import Notebook, Point, slope
 
 WITHIN = 0.15
 COLUMNS = ("study", "K, κ, ρ, γ, b", "N", "promised", "in N", "schedule", "in h_max", "to promise",
@@ -137,7 +137,7 @@ def report(found: list[Row]) -> str:
         "# The theory, promised and measured",
         "",
         "Made by `benchmarks/theory_results.py`. Every measured regret is the largest mean simple",
-        "regret over all depths of the secret of `pp.problems.MadeToOrder`, from 1 on (seeds from",
+        "regret over all depths of the secret of `lab.problems.MadeToOrder`, from 1 on (seeds from",
         "0). On one problem the simple regret is soon 0; a sharp rate is about all problems of a",
         "kind. *One problem* is the hardest for the smallest budget: there the regret has to fall",
         "at least as fast as promised, and falls faster. Without noise and for κ > 1 the mean is",

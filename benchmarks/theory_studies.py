@@ -9,21 +9,21 @@ from dataclasses import dataclass, replace
 from multiprocessing import active_children, get_context
 from pathlib import Path
 
-from platypoos.models.base import Access
-from platypoos.planners import OLOP, Planner, PlaTyPOOS, SequOOL
-from platypoos.problems import MadeToOrder
-from platypoos.progress import progress_bar
-from platypoos.search.layered import LayeredPlanner
-from platypoos.theory.bounds import HIGH, Bound, bound
-from platypoos.theory.expected import h_max_of
-from platypoos.theory.hardness import known_hardness
-from platypoos.theory.measure import (
+from platypoos.lab.problems import MadeToOrder
+from platypoos.lab.theory.bounds import HIGH, Bound, bound
+from platypoos.lab.theory.expected import h_max_of
+from platypoos.lab.theory.hardness import known_hardness
+from platypoos.lab.theory.measure import (
     Notebook,
     Point,
     mean_regret,
     worst_regret,
     worst_regret_in_one_run,
 )
+from platypoos.models.base import Access
+from platypoos.planners import OLOP, Planner, PlaTyPOOS, SequOOL
+from platypoos.progress import progress_bar
+from platypoos.search.layered import LayeredPlanner
 
 RESET = Access.RESET
 CALLS = 20_000_000

@@ -87,7 +87,7 @@ def measure(job: tuple[str, int]) -> list[Cell]:
     roots = np.random.default_rng([13, actions]).integers(0, STATES, RUNS)
     values = best[roots]
 
-    def regrets(model: pp.CompiledModel, planner: pp.Planner, budget: int) -> Floats:
+    def regrets(model: pp.CompiledModel, planner: pp.planners.Planner, budget: int) -> Floats:
         chosen = [
             planner.plan(model, state=np.array([root]), budget=budget, seed=FIRST + i).action
             for i, root in enumerate(roots.tolist())

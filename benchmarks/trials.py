@@ -51,12 +51,12 @@ Maker = Callable[[int], Problem]
 PLANNERS: dict[str, Callable[[float], Any]] = {
     "Platypus": pp.Platypus,
     "PlaTyPOOS": pp.PlaTyPOOS,
-    "UCT": lambda discount: pp.UCT(discount, horizon=rollout_length(discount)),
-    "CEM": pp.CEM,
-    "OneStep": pp.OneStep,
-    "SequenceSearch": pp.SequenceSearch,
-    "RolloutIW": pp.RolloutIW,
-    "GumbelMCTS": pp.GumbelMCTS,
+    "UCT": lambda discount: pp.planners.UCT(discount, horizon=rollout_length(discount)),
+    "CEM": pp.planners.CEM,
+    "OneStep": pp.planners.OneStep,
+    "SequenceSearch": pp.planners.SequenceSearch,
+    "RolloutIW": pp.planners.RolloutIW,
+    "GumbelMCTS": pp.planners.GumbelMCTS,
 }
 """Planners by name. They are told the discount only; UCT also the length of its walks."""
 POLICIES = ("Rule", "Greedy", "Random")
@@ -174,7 +174,7 @@ def play(
         return follow(problem, choose_by(problem, planner, seed))
     episode = pp.control(
         as_model(problem, with_rule, noise) if model is None else model,
-        PLANNERS[planner](problem["discount"]),
+        planner=PLANNERS[planner](problem["discount"]),
         budget=budget,
         steps=problem["steps"],
         seed=seed,

@@ -18,10 +18,10 @@ agent = pp.Agent(pp.GymnasiumModel(env), deadline=0.02, discount=0.9, seed=0)  #
 _, _ = env.reset(seed=0)
 total, calls = 0.0, 0
 for _ in range(50):
-    plan = agent.act()
-    _, reward, terminated, truncated, _ = env.step(agent.model.env_actions[plan.action])
+    action = agent.act()
+    _, reward, terminated, truncated, _ = env.step(agent.model.env_actions[action])
     agent.observe(float(reward))
-    total, calls = total + float(reward), calls + plan.calls
+    total, calls = total + float(reward), calls + agent.plan.calls
     if terminated or truncated:
         break
 print(f"{total:.0f} steps upright, {calls / agent.steps:.0f} calls a step")

@@ -14,40 +14,40 @@ import platypoos as pp
 Node = tuple[int, ...]
 LAYERED = {
     "platypoos": pp.PlaTyPOOS,
-    "sequool": pp.SequOOL,
-    "stroquool": pp.StroquOOL,
-    "uniform": pp.Uniform,
-    "uniform-naive": partial(pp.Uniform, share=False),
+    "sequool": pp.planners.SequOOL,
+    "stroquool": pp.planners.StroquOOL,
+    "uniform": pp.planners.Uniform,
+    "uniform-naive": partial(pp.planners.Uniform, share=False),
 }
 CONTENDERS = {
-    "opd": partial(pp.OPD, reward_max=1.0),
-    "olop": partial(pp.OLOP, reward_max=1.0, noise=0.1),
-    "kl-olop": partial(pp.KLOLOP, reward_max=1.0),
-    "uct": partial(pp.UCT, scale=1.0, horizon=20),
-    "uct-auto": partial(pp.UCT, scale="auto", horizon=20),
-    "polynomial-uct": partial(pp.PolynomialUCT, scale=1.0, horizon=20),
-    "brue": partial(pp.BRUE, horizon=20),
-    "hoo": partial(pp.HOO, reward_max=1.0),
-    "soo": pp.SOO,
-    "stosoo": partial(pp.StoSOO, noise=1.0),
-    "sequential-halving": partial(pp.SequentialHalving, horizon=20),
-    "gumbel-mcts": pp.GumbelMCTS,
-    "op-mdp": partial(pp.OPMDP, reward_max=1.0),
-    "bai-mcts": partial(pp.BAIMCTS, reward_max=1.0, depth=20),
-    "bai-mcts-lucb": partial(pp.BAIMCTS, reward_max=1.0, depth=20, rule="lucb"),
-    "trailblazer": partial(pp.TrailBlazer, reward_max=1.0, epsilon=0.5),
-    "stop": partial(pp.StOP, reward_max=1.0, epsilon=0.5),
-    "sparse-sampling": pp.SparseSampling,
-    "hindsight": pp.Hindsight,
-    "sequence-search": pp.SequenceSearch,
-    "cem": pp.CEM,
-    "random-shooting": pp.RandomShooting,
-    "iw": pp.IW,
-    "rollout-iw": pp.RolloutIW,
-    "one-step": pp.OneStep,
-    "random": pp.Random,
+    "opd": partial(pp.planners.OPD, reward_max=1.0),
+    "olop": partial(pp.planners.OLOP, reward_max=1.0, noise=0.1),
+    "kl-olop": partial(pp.planners.KLOLOP, reward_max=1.0),
+    "uct": partial(pp.planners.UCT, scale=1.0, horizon=20),
+    "uct-auto": partial(pp.planners.UCT, scale="auto", horizon=20),
+    "polynomial-uct": partial(pp.planners.PolynomialUCT, scale=1.0, horizon=20),
+    "brue": partial(pp.planners.BRUE, horizon=20),
+    "hoo": partial(pp.planners.HOO, reward_max=1.0),
+    "soo": pp.planners.SOO,
+    "stosoo": partial(pp.planners.StoSOO, noise=1.0),
+    "sequential-halving": partial(pp.planners.SequentialHalving, horizon=20),
+    "gumbel-mcts": pp.planners.GumbelMCTS,
+    "op-mdp": partial(pp.planners.OPMDP, reward_max=1.0),
+    "bai-mcts": partial(pp.planners.BAIMCTS, reward_max=1.0, depth=20),
+    "bai-mcts-lucb": partial(pp.planners.BAIMCTS, reward_max=1.0, depth=20, rule="lucb"),
+    "trailblazer": partial(pp.planners.TrailBlazer, reward_max=1.0, epsilon=0.5),
+    "stop": partial(pp.planners.StOP, reward_max=1.0, epsilon=0.5),
+    "sparse-sampling": pp.planners.SparseSampling,
+    "hindsight": pp.planners.Hindsight,
+    "sequence-search": pp.planners.SequenceSearch,
+    "cem": pp.planners.CEM,
+    "random-shooting": pp.planners.RandomShooting,
+    "iw": pp.planners.IW,
+    "rollout-iw": pp.planners.RolloutIW,
+    "one-step": pp.planners.OneStep,
+    "random": pp.planners.Random,
 }
-PLANNERS: dict[str, Callable[[float], pp.Planner]] = {
+PLANNERS: dict[str, Callable[[float], pp.planners.Planner]] = {
     **LAYERED,
     **CONTENDERS,
     "platypus": pp.Platypus,
@@ -68,7 +68,7 @@ def can_use(planner: Any, access: pp.Access | str) -> bool:
     return not restore_only or pp.Access(access) is pp.Access.RESTORE
 
 
-class RandomTree:
+class SequenceTree:
     """Every sequence of actions has its own mean reward; states are the sequences themselves.
 
     The k-th evaluation of a sequence always gives the same sample, in whatever order sequences
@@ -90,10 +90,10 @@ class RandomTree:
         noise = self.noise * (2 * self._random(node, visit + 1)[0] - 1)
         return float(base[1] + noise), bool(base[2] < self.ends)
 
-    def step(self, state: Node, action: int, rng: np.random.Generator) -> pp.Transition:
+    def step(self, state: Node, action: int, rng: np.random.Generator) -> pp.models.Transition:
         node = (*state, int(action))
         reward, terminated = self.sample(node)
-        return pp.Transition(node, reward, terminated)
+        return pp.models.Transition(node, reward, terminated)
 
 
 class Counted:
@@ -152,7 +152,7 @@ class Counted:
     def illegal_calls(self) -> int:
         return int(self.counter[1])
 
-    def _step(self, state: int, action: int, rng: np.random.Generator) -> pp.Transition:
+    def _step(self, state: int, action: int, rng: np.random.Generator) -> pp.models.Transition:
         self.counter[0] += 1
         self.counter[1] += not self.masks[state, action]
         return self.problem.step(state, action, rng)

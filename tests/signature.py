@@ -58,10 +58,19 @@ def signature_of(name: str) -> dict[str, str]:
             if can_use(name, access):
                 plan = planner.plan(model, budget=BUDGET, seed=7, access=access)
                 seen[f"{label}, {access}"] = facts(plan)
-        episode = pp.control(model, planner, budget=BUDGET, steps=STEPS, seed=8)
+        episode = pp.control(model, planner=planner, budget=BUDGET, steps=STEPS, seed=8)
         actions, calls = (" ".join(map(str, x)) for x in (episode.actions, episode.step_calls))
         seen[f"{label}, episode"] = f"actions {actions}, calls {calls}"
     return seen
+
+
+def changes(name: str, before: dict[str, str], now: dict[str, str]) -> list[str]:
+    """What a planner does in another way: what it did, and what it does now."""
+    return [
+        f"{name}, {label}\n- {before.get(label)}\n+ {now.get(label)}\n"
+        for label in dict.fromkeys([*before, *now])
+        if before.get(label) != now.get(label)
+    ]
 
 
 def main() -> None:
@@ -69,10 +78,8 @@ def main() -> None:
     before = json.loads(FILE.read_text(encoding="utf-8")) if FILE.exists() else {}
     now = {name: signature_of(name) for name in sorted(PLANNERS)}
     FILE.write_text(json.dumps(now, indent=1) + "\n", encoding="utf-8")
-    for name, found in now.items():
-        was = before.get(name, {})
-        for label in [label for label, text in found.items() if text != was.get(label)]:
-            sys.stdout.write(f"{name}, {label}\n- {was.get(label)}\n+ {found[label]}\n")
+    for name in sorted({*before, *now}):
+        sys.stdout.writelines(changes(name, before.get(name, {}), now.get(name, {})))
 
 
 if __name__ == "__main__":

@@ -205,7 +205,7 @@ def test_an_action_that_ends_only_sometimes_is_an_error():
     graph = Graph(0.9, 2, lambda s: s, 0)
     graph.root = graph.state_of(0, 0)
     graph.learn(graph.root, [(0, 1, 1.0, False)], 0)
-    with pytest.raises(pp.DynamicsError, match="ended in one try") as caught:
+    with pytest.raises(pp.errors.DynamicsError, match="ended in one try") as caught:
         graph.learn(graph.root, [(0, 1, 1.0, True)], 0)
     assert (caught.value.state, caught.value.action) == (0, 0)
 

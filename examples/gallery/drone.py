@@ -16,6 +16,7 @@ from matplotlib import pyplot as plt
 from matplotlib.animation import FuncAnimation, PillowWriter
 
 import platypoos as pp
+from platypoos import lab
 
 BUDGET, STEPS = 300, 45
 SKY, PILLAR, DOT, ROUTE, DRONE, GOAL = (
@@ -30,10 +31,10 @@ SKY, PILLAR, DOT, ROUTE, DRONE, GOAL = (
 
 def main(path: str, steps: int = STEPS) -> None:
     """Fly, then draw the film."""
-    pillars = pp.problems.Pillars(seed=16)
+    pillars = lab.problems.Pillars(seed=16)
     looked_at: list[Any] = []
 
-    def step(state: Any, action: int, rng: np.random.Generator) -> pp.Transition:
+    def step(state: Any, action: int, rng: np.random.Generator) -> pp.models.Transition:
         after = pillars.step(state, action, rng)
         looked_at.append(after.state[:2])
         return after

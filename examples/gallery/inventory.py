@@ -11,11 +11,12 @@ import numpy as np
 from matplotlib import pyplot as plt
 
 import platypoos as pp
+from platypoos import lab
 
 
 def main(path: str, steps: int = 28) -> None:
     """Four weeks, a decision a day."""
-    shop = pp.problems.Inventory(seed=0)
+    shop = lab.problems.Inventory(seed=0)
     episode = pp.control(shop, budget=1_000, steps=steps, discount=0.95, seed=0)
     print(f"profit {sum(episode.rewards):.0f} in {steps} days; {episode.calls:,} calls")
 

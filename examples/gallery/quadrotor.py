@@ -110,7 +110,7 @@ def gusts(seed: int, periods: int) -> list[float]:
 def main(path: str, steps: int = 250) -> None:
     """Fly with the default planner and with MPPI, and film the first flight."""
     scenes = flight("Platypus", pp.Platypus(discount=0.95), steps)
-    flight("MPPI", pp.MPPI(discount=0.95), steps)
+    flight("MPPI", pp.planners.MPPI(discount=0.95), steps)
     draw(scenes, path)
 
 
@@ -133,7 +133,8 @@ def flight(name: str, planner: Any, steps: int) -> list[Any]:
         looked_at.clear()
         expected = fly(state, thrusts, MASS, 0.0)[0]  # when the thrusts at work are over
         begin = time.perf_counter()
-        plan = agent.act(expected)
+        agent.act(expected)
+        plan = agent.plan
         waits.append(1000 * (time.perf_counter() - begin))
         calls += plan.calls
         scenes.append(Scene(state, thrusts, wind, plan, np.array(looked_at)))

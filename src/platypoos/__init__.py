@@ -8,180 +8,92 @@
 
 from typing import TYPE_CHECKING
 
-from platypoos.api import Agent, control, plan
-from platypoos.errors import (
-    BudgetExceeded,
-    DynamicsError,
-    InvalidArgument,
-    ModelError,
-    PlatypoosError,
-    RewardError,
-    TransitionError,
-    WorkerError,
-)
-from platypoos.explain import Explanation
-from platypoos.ledger.tree import Tree
-from platypoos.models.array import ArrayModel
-from platypoos.models.base import Access, Model, Reward, Transition
-from platypoos.models.function import FunctionModel
-from platypoos.models.gymnasium.model import GymnasiumModel
-from platypoos.models.jax import JaxModel
-from platypoos.models.wrappers import NoisyReward, RepeatedAction, ScaledReward, ShapedReward
-from platypoos.plan import Episode, Plan
-from platypoos.spaces import Box, Discrete, MultiDiscrete
 from platypoos.version import __version__ as __version__
 
 __all__ = [
-    "BAIMCTS",
-    "BRUE",
-    "CEM",
-    "HOO",
-    "IW",
-    "KLOLOP",
-    "MPPI",
-    "OLOP",
-    "OPD",
-    "OPMDP",
-    "SOO",
-    "UCT",
     "Access",
     "Agent",
     "ArrayModel",
     "Box",
-    "BudgetExceeded",
     "CompiledModel",
     "Discrete",
-    "DynamicsError",
     "Episode",
-    "Explanation",
     "FunctionModel",
-    "GumbelMCTS",
     "GymnasiumModel",
-    "Hindsight",
     "InvalidArgument",
     "JaxModel",
     "Model",
     "ModelError",
-    "ModelReport",
     "MultiDiscrete",
-    "NoisyReward",
-    "OneStep",
     "PlaTyPOOS",
     "Plan",
-    "Planner",
     "PlatypoosError",
     "Platypus",
-    "PolynomialUCT",
-    "PredictiveSampling",
-    "Random",
-    "RandomShooting",
-    "Recommendation",
-    "RepeatedAction",
     "Reward",
-    "RewardError",
-    "RolloutIW",
-    "ScaledReward",
-    "SequOOL",
-    "SequenceSearch",
-    "SequentialHalving",
-    "ShapedReward",
-    "SimulatorReport",
-    "SparseSampling",
-    "StOP",
-    "StoSOO",
-    "StroquOOL",
-    "TrailBlazer",
-    "Transition",
-    "TransitionError",
-    "Tree",
-    "Uniform",
-    "WorkerError",
     "advise",
     "check_model",
     "check_simulator",
     "control",
+    "errors",
+    "models",
     "plan",
     "planners",
     "problems",
-    "register_family",
-    "schedules",
-    "simple_regret",
-    "sparse_actions",
-    "theory",
 ]
 
 if TYPE_CHECKING:
-    from platypoos import planners, problems, theory
+    from platypoos import advising as advising
+    from platypoos import checking as checking
+    from platypoos import errors, models, planners, problems
+    from platypoos import explain as explain
+    from platypoos import lab as lab
     from platypoos.advising.advise import advise
-    from platypoos.advising.recommendation import Recommendation
+    from platypoos.api import Agent, control, plan
+    from platypoos.checking.model import check_model
+    from platypoos.checking.simulator import check_simulator
     from platypoos.compiled.model import CompiledModel
-    from platypoos.models.check import ModelReport, check_model
-    from platypoos.models.gymnasium.actions import sparse_actions
-    from platypoos.models.gymnasium.doctor import check_simulator
-    from platypoos.models.gymnasium.registry import register_family
-    from platypoos.models.gymnasium.report import SimulatorReport
-    from platypoos.planners import (
-        BAIMCTS,
-        BRUE,
-        CEM,
-        HOO,
-        IW,
-        KLOLOP,
-        MPPI,
-        OLOP,
-        OPD,
-        OPMDP,
-        SOO,
-        UCT,
-        GumbelMCTS,
-        Hindsight,
-        OneStep,
-        Planner,
-        PlaTyPOOS,
-        Platypus,
-        PolynomialUCT,
-        PredictiveSampling,
-        Random,
-        RandomShooting,
-        RolloutIW,
-        SequenceSearch,
-        SequentialHalving,
-        SequOOL,
-        SparseSampling,
-        StOP,
-        StoSOO,
-        StroquOOL,
-        TrailBlazer,
-        Uniform,
-    )
-    from platypoos.problems import simple_regret
-    from platypoos.search import schedules
-else:  # with the first use of a name: much of it needs Numba, which takes its time
+    from platypoos.episode import Episode
+    from platypoos.errors import InvalidArgument, ModelError, PlatypoosError
+    from platypoos.models.array import ArrayModel
+    from platypoos.models.base import Access, Model, Reward
+    from platypoos.models.function import FunctionModel
+    from platypoos.models.gymnasium.model import GymnasiumModel
+    from platypoos.models.jax import JaxModel
+    from platypoos.planners.platypoos import PlaTyPOOS
+    from platypoos.planners.platypus.planner import Platypus
+    from platypoos.results import Plan
+    from platypoos.spaces import Box, Discrete, MultiDiscrete
+else:  # with the first use of a name: nothing is imported that is not used
     from platypoos.lazy import lazy_names
 
     __getattr__, __dir__ = lazy_names(
         __name__,
         {
             "platypoos.advising.advise": "advise",
-            "platypoos.advising.recommendation": "Recommendation",
-            "platypoos.models.check": "ModelReport check_model",
+            "platypoos.api": "Agent control plan",
+            "platypoos.checking.model": "check_model",
+            "platypoos.checking.simulator": "check_simulator",
             "platypoos.compiled.model": "CompiledModel",
-            "platypoos.models.gymnasium.actions": "sparse_actions",
-            "platypoos.models.gymnasium.doctor": "check_simulator",
-            "platypoos.models.gymnasium.registry": "register_family",
-            "platypoos.models.gymnasium.report": "SimulatorReport",
-            "platypoos.planners": (
-                "BAIMCTS BRUE CEM HOO IW KLOLOP MPPI OLOP OPD OPMDP SOO UCT GumbelMCTS Hindsight "
-                "OneStep Planner PlaTyPOOS Platypus PolynomialUCT PredictiveSampling Random "
-                "RandomShooting RolloutIW SequenceSearch SequentialHalving SequOOL SparseSampling "
-                "StOP StoSOO StroquOOL TrailBlazer Uniform"
-            ),
-            "platypoos.problems": "simple_regret",
+            "platypoos.episode": "Episode",
+            "platypoos.errors": "InvalidArgument ModelError PlatypoosError",
+            "platypoos.models.array": "ArrayModel",
+            "platypoos.models.base": "Access Model Reward",
+            "platypoos.models.function": "FunctionModel",
+            "platypoos.models.gymnasium.model": "GymnasiumModel",
+            "platypoos.models.jax": "JaxModel",
+            "platypoos.planners.platypoos": "PlaTyPOOS",
+            "platypoos.planners.platypus.planner": "Platypus",
+            "platypoos.results": "Plan",
+            "platypoos.spaces": "Box Discrete MultiDiscrete",
         },
         modules=[
+            "platypoos.advising",
+            "platypoos.checking",
+            "platypoos.errors",
+            "platypoos.explain",
+            "platypoos.lab",
+            "platypoos.models",
             "platypoos.planners",
             "platypoos.problems",
-            "platypoos.search.schedules",
-            "platypoos.theory",
         ],
     )

@@ -9,25 +9,32 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from platypoos.checks import check_count, check_horizon, check_number, is_environment
+from platypoos.checking.hidden import check_goes_on, may_hide_its_state
+from platypoos.checks import (
+    Seed,
+    check_count,
+    check_horizon,
+    check_number,
+    is_environment,
+    make_generator,
+)
 from platypoos.choosing import choose_planner, with_memory
 from platypoos.episode import Record, check_keep
 from platypoos.errors import InvalidArgument
-from platypoos.ledger.streams import Seed, make_generator
 from platypoos.models.base import Access, access_of, actions_of, is_compiled
 from platypoos.models.failures import act
 from platypoos.models.gymnasium.model import GymnasiumModel
-from platypoos.models.hidden import check_goes_on, may_hide_its_state
+from platypoos.models.jax import JaxModel
 from platypoos.models.points import as_point, is_pointed
-from platypoos.plan import Episode, Origin, Plan
 from platypoos.planners.platypus.planner import Platypus
 from platypoos.progress import StepBar
+from platypoos.results import Episode, Origin, Plan
 from platypoos.search.base import Asked, Planner, initial_state
 from platypoos.video import Film, film_of
 
 UNKNOWN: Any = object()
 """No state was given: it may be anything, None too."""
-WARMING = 50
+WARMING, WARMING_JAX = 50, 2_000
 """Calls for each action in a plan that only compiles."""
 
 
@@ -75,6 +82,7 @@ def plan(
     (0, 1000)
     """
     asked = Asked(budget, deadline, stop, horizon, access, executor, timeout)
+    check_state(state)
     made = as_model(model)
     start = initial_state(made) if state is None else state
     try:
@@ -82,6 +90,14 @@ def plan(
     finally:
         if made is not model:
             made.restore(made.initial_state)
+
+
+def check_state(state: Any) -> None:
+    """Raise if a planner was passed in the place of the state."""
+    if isinstance(state, Planner):
+        raise InvalidArgument(
+            f"the second argument is the state to start from, got {state!r}; pass planner="
+        )
 
 
 def as_model(model: Any) -> Any:
@@ -119,10 +135,10 @@ class Agent:
     >>> agent = pp.Agent(chain, budget=300, seed=0)
     >>> state = chain.initial_state
     >>> for _ in range(3):
-    ...     plan = agent.act(state)
-    ...     state, reward, ended = chain.step(state, plan.action, rng)
+    ...     action = agent.act(state)
+    ...     state, reward, ended = chain.step(state, action, rng)
     ...     agent.observe(reward)
-    >>> plan.action, plan.calls
+    >>> action, agent.plan.calls
     (0, 300)
     """
 
@@ -161,8 +177,15 @@ class Agent:
         self.steps = 0
         """Steps since the episode began."""
 
-    def act(self, state: Any = UNKNOWN) -> Plan:
-        """Plan for a state; ``plan.action`` is what to do.
+    @property
+    def plan(self) -> Plan:
+        """The plan of the last ``act``: why that action."""
+        if self._plan is None:
+            raise InvalidArgument("there is no plan before the first act")
+        return self._plan
+
+    def act(self, state: Any = UNKNOWN) -> Any:
+        """Plan for a state, and return the action to take; ``agent.plan`` says why.
 
         Args:
             state: where the system is. Left out, what ``observe`` was told; else where the
@@ -175,12 +198,14 @@ class Agent:
                     break
             else:
                 if self.steps:
-                    raise InvalidArgument("where is the system? call act(state), or observe before")
+                    raise InvalidArgument(
+                        "the current state is unknown: call act(state), or observe(state=…) before"
+                    )
                 known = initial_state(self.model)
-            return self.plan_at(known)
+            return self.plan_at(known).action
 
     def plan_at(self, state: Any) -> Plan:
-        """As ``act``, where nobody else acts in the model's environment."""
+        """As ``act``, where nobody else acts in the model's environment; returns the plan."""
         asked, checked = self._asked, 0
         if self.steps == 1 and may_hide_its_state(self.model):
             checked = self._check_goes_on(state)
@@ -251,15 +276,19 @@ class Agent:
     def warm_up(self) -> float:
         """Compile or load all machine code that plans need; returns the seconds it took.
 
-        Not needed for Python models with the default planner, which uses none.
+        Not needed for Python models with the default planner, which uses none. What a ``JaxModel``
+        needs is compiled too, for the sizes of batches that come up.
         """
-        if isinstance(self.planner, Platypus) and not is_compiled(self._view):
+        compiles = is_compiled(self._view) or isinstance(self.model, JaxModel)
+        if isinstance(self.planner, Platypus) and not compiles:
             return 0.0
         start = time.perf_counter()
         generator = make_generator(0)
         asked = self._asked
         if asked.budget is None:  # a deadline would end the plan before all code was needed
             calls = WARMING * self.planner.count(actions_of(self._view))
+            if isinstance(self.model, JaxModel):
+                calls = max(calls, WARMING_JAX)
             asked = replace(asked, budget=calls, deadline=None)
         with self._left_where_it_is() as here:
             state = initial_state(self.model) if here is UNKNOWN else here
@@ -271,14 +300,14 @@ class Agent:
 
 def control(
     model: Any,
-    planner: Planner | None = None,
+    state: Any = None,
     *,
     budget: int | None = None,
     deadline: float | None = None,
     steps: int | None = None,
     discount: float | None = None,
     horizon: int | None = None,
-    state: Any = None,
+    planner: Planner | None = None,
     seed: Seed = None,
     access: Access | str | None = None,
     executor: Any = None,
@@ -293,13 +322,13 @@ def control(
     Args:
         model: is planned with, and acted in (in ``model.acting``, if it has other ends there). Or
             a Gymnasium environment, which is played from where it is, or the id of one.
-        planner: :class:`~platypoos.Platypus` if left out.
+        state: where to start; the model's initial state if left out.
         budget: calls for each step.
         deadline: seconds for each step; see ``Agent``.
         steps: the most to take; the horizon if left out.
         discount: as for ``plan``.
         horizon: steps to the end of the episode, from the first state.
-        state: where to start; the model's initial state if left out.
+        planner: :class:`~platypoos.Platypus` if left out.
         seed: an int, a ``SeedSequence`` or a ``Generator``; the noise received depends on it only.
         access: as for ``plan``.
         executor: as for ``plan``.
@@ -314,13 +343,12 @@ def control(
     ``episode``, and the film shows them.
 
     >>> import platypoos as pp
-    >>> episode = pp.control(
-    ...     pp.problems.SwitchChain(), pp.PlaTyPOOS(discount=0.95), budget=1_000, steps=20, seed=0
-    ... )
+    >>> episode = pp.control(pp.problems.SwitchChain(), budget=1_000, steps=20, seed=0)
     >>> episode.actions == (0,) * 20, episode.calls
     (True, 20000)
     """
     steps = _steps_to_take(steps, horizon)
+    check_state(state)
     model = as_model(model)
     acting, planning = make_generator(seed).spawn(2)
     agent = Agent(
@@ -335,7 +363,7 @@ def control(
         executor=executor,
         timeout=timeout,
     )
-    if deadline is not None and is_compiled(model):
+    if deadline is not None and (is_compiled(model) or isinstance(model, JaxModel)):
         agent.warm_up()  # before the first clock starts
     start = initial_state(model) if state is None else state
     film = None if render is None else film_of(model, start, render)

@@ -8,6 +8,7 @@ from typing import Any
 
 from platypoos.checks import required_fields
 from platypoos.errors import InvalidArgument
+from platypoos.explain.origin import public_name
 from platypoos.models.wrappers import WrappedModel
 from platypoos.planners import available
 from platypoos.planners.platypus.planner import Platypus
@@ -56,5 +57,5 @@ def _no_planner(given: object) -> str:
         settings = ", ".join(
             "discount=0.95" if name == "discount" else f"{name}=…" for name in names
         )
-        text += f"; write planner=pp.{kind.__name__}({settings})"
+        text += f"; write planner={public_name(kind)}({settings})"
     return text

@@ -19,7 +19,7 @@ from platypoos.spaces import Space, Tried
 
 if TYPE_CHECKING:
     from platypoos.models.base import Transition
-    from platypoos.plan import Plan
+    from platypoos.results import Plan
 
 VERSION = 1
 """Of an episode as data; it changes when a field changes its meaning or goes."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from platypoos.ledger.tree import Tree
+    from platypoos.trees.tree import Tree
 
 
 class PlatypoosError(Exception):

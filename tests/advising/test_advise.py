@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import platypoos as pp
+from platypoos import lab
 from platypoos.advising import probe as probing
 from platypoos.cli.main import _parser, main
 
@@ -175,7 +176,7 @@ def test_actions_that_work_slowly_are_repeated():
 
 
 def test_rewards_that_are_always_the_same_are_called_constant():
-    said = str(pp.advise(pp.problems.CartPole()))
+    said = str(pp.advise(lab.problems.CartPole()))
     assert "every step paid the same, so only the ends tell actions apart" in said
     assert "random walks ended, the shortest after" in said
     assert "on an idle machine" in said
@@ -183,21 +184,23 @@ def test_rewards_that_are_always_the_same_are_called_constant():
 
 
 def test_smaller_time_steps_take_longer_repeats():
-    usual, finer = (pp.advise(pp.problems.Acrobot(dt=dt)) for dt in (0.2, 0.1))
+    usual, finer = (pp.advise(lab.problems.Acrobot(dt=dt)) for dt in (0.2, 0.1))
     assert usual.silent
     assert (usual.repeat, finer.repeat) == (4, 8)
 
 
 def test_where_actions_need_not_be_repeated():
     assert pp.advise(inertia(0.02, tells=True)).repeat == 1  # rewards say where to go
-    noisy = pp.advise(pp.NoisyReward(inertia(0.02), 1.0))
+    noisy = pp.advise(pp.models.NoisyReward(inertia(0.02), 1.0))
     assert noisy.repeat == 1
     assert "rewards have noise" in str(noisy)
-    assert pp.advise(pp.problems.Maze(size=6)).repeat == 1  # no vectors of floats
-    assert pp.advise(pp.problems.CartPole()).repeat == 1  # it would end earlier
+    assert pp.advise(lab.problems.Maze(size=6)).repeat == 1  # no vectors of floats
+    assert pp.advise(lab.problems.CartPole()).repeat == 1  # it would end earlier
     half = pp.FunctionModel(lambda x, a, rng: ((x + a / 2) % 2, 0.0, False), 2, 0.0)
     assert pp.advise(half).repeat == 1  # states meet
-    assert pp.advise(pp.RepeatedAction(inertia(0.02), 2, 0.9)).repeat == 1  # made for a discount
+    assert (
+        pp.advise(pp.models.RepeatedAction(inertia(0.02), 2, 0.9)).repeat == 1
+    )  # made for a discount
 
 
 def ending(place, reward):
@@ -246,7 +249,7 @@ def test_the_lines_can_be_copied(monkeypatch):
     advice = pp.advise(names["model"])
     exec("\n".join(advice.code), names)  # noqa: S102  lines that were just written
     model, settings = names["episode"]
-    assert isinstance(model, pp.RepeatedAction)
+    assert isinstance(model, pp.models.RepeatedAction)
     assert model.repeat == advice.repeat > 1
     assert model.discount == pytest.approx(advice.discount, abs=1e-4)
     assert settings == {"budget": advice.budget, "steps": 100, "seed": 0}

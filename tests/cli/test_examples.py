@@ -11,11 +11,13 @@ import pytest
 EXAMPLES = Path(__file__).parents[2] / "examples"
 SAYS = {
     "own_simulator": [
-        "ready to plan with",
+        "safe to plan with",
         "decision: heat (action 1), ahead of the runner-up by ",
         "480,000 calls",
     ],
     "real_time": ["50 steps upright"],
+    "jax_simulators": ["rows 3 to the left of 3", "from the origin"],
+    "mujoco_threads": ["rewards of 20 steps differ by ", "array model: "],
 }
 GALLERY = {  # the steps to take, and what it prints then
     "battery": (6, "earned -"),

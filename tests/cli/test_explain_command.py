@@ -78,11 +78,11 @@ def test_a_model_of_ones_own(shop, capsys):
     assert main(["advise", shop, "--quiet"]) == 0
     assert "4 actions" in capsys.readouterr().out
     assert main(["explain", shop, "--repeat", "2"]) == 2
-    assert "pp.RepeatedAction(model, 2, discount)" in capsys.readouterr().err
+    assert "pp.models.RepeatedAction(model, 2, discount)" in capsys.readouterr().err
     assert main(["explain", shop, "--lives", "end"]) == 2
     assert "--lives is for Gymnasium environments" in capsys.readouterr().err
     assert main(["check", shop]) == 0
-    assert "ready to plan with" in capsys.readouterr().out
+    assert "safe to plan with" in capsys.readouterr().out
     assert main(["advise", "shop_of_mine"]) == 2
     assert "such as shop_of_mine:make_model" in capsys.readouterr().err
     with pytest.raises(SystemExit):

@@ -172,7 +172,7 @@ def test_access_that_was_asked_for_is_told(tmp_path, capsys):
     assert "CartPole-v1, platypus, access reset (open loop): 2 steps" in capsys.readouterr().out
     assert json.loads(table.read_text())["access"] == "reset"
     assert main(["plan", "--access", "reset", "--budget", "20"]) == 0
-    assert "discount 0.95, access reset (open loop), seed 0\n" in capsys.readouterr().out
+    assert "platypus, access reset (open loop), seed 0\n" in capsys.readouterr().out
 
 
 def test_play_with_sparse_actions(capsys):
@@ -185,8 +185,8 @@ def test_play_with_sparse_actions(capsys):
 
 def test_wrapped_models_count_simulator_steps():
     inner = pp.GymnasiumModel("CartPole-v1", repeat=4)
-    assert pp.NoisyReward(inner, 1.0).steps_per_call == 4
-    model = pp.RepeatedAction(inner, repeat=2, discount=0.9)
+    assert pp.models.NoisyReward(inner, 1.0).steps_per_call == 4
+    model = pp.models.RepeatedAction(inner, repeat=2, discount=0.9)
     episode = pp.control(model, budget=10, steps=2, seed=0)
     table = episode.as_dict()
     assert (table["calls"], table["simulator_steps_at_most"]) == (20, 160)
@@ -236,7 +236,7 @@ def test_the_doctor_tells_what_a_call_is(capsys):
     command = ["check", "CartPole-v1", "--trajectories", "1", "--steps", "3", "--no-pictures"]
     assert main([*command, "--repeat", "4"]) == 0
     printed = capsys.readouterr().out
-    assert "  a call of the model: up to 4 steps of the simulator\n" in printed
+    assert "  cost     a call is up to 4 steps of the simulator\n" in printed
     assert "pictures" not in printed
     assert main([*command, "--repeat", "4", "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["repeat"] == 4
@@ -265,8 +265,8 @@ def test_an_interruption_keeps_what_was_played(tmp_path):
 def test_check(capsys):
     assert main(["check", "CartPole-v1", "--trajectories", "2", "--steps", "5"]) == 0
     printed = capsys.readouterr().out
-    assert printed.startswith("CartPole-v1: safe\n")
-    assert "family: classic control; restored by: native; access: RESTORE" in printed
+    assert printed.startswith("CartPole-v1: safe to plan with\n")
+    assert "family   classic control; restored by native; access RESTORE" in printed
     assert main(["check", "FrozenLake-v1", "--option", "is_slippery=false", "--json"]) == 0
     report = json.loads(capsys.readouterr().out)
     assert (report["verdict"], report["access"], report["ok"]) == ("safe", "restore", True)

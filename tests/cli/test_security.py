@@ -16,8 +16,8 @@ FORBIDDEN = {
     "yaml.load", "torch.load", "joblib.load", "runpy.run_path",
 }  # fmt: skip
 OWN_BYTES = {
-    "simulator/workers.py", "simulator/watch.py", "models/gymnasium/model.py",
-    "experiments/cells.py",
+    "simulator/workers.py", "checking/watch.py", "models/gymnasium/model.py",
+    "lab/experiments/cells.py",
 }  # fmt: skip
 """Files with ``pickle.loads`` of bytes that this process or its parent has made."""
 

@@ -7,9 +7,10 @@ import json
 import pytest
 
 import platypoos as pp
-from platypoos.cli import theory as commands
+from platypoos import lab
 from platypoos.cli.main import main
-from platypoos.theory.measure import Point
+from platypoos.lab.commands import theory as commands
+from platypoos.lab.theory.measure import Point
 
 
 def test_the_command(capsys, tmp_path):
@@ -23,10 +24,10 @@ def test_the_command(capsys, tmp_path):
         assert part in out
     assert main(["theory", "garnet:num_states=6,seed=2", "--discount", "0.5", "--json"]) == 0
     result = json.loads(capsys.readouterr().out)
-    h = pp.theory.hardness(pp.problems.Garnet(6, seed=2), 0.5)
+    h = lab.theory.hardness(pp.problems.Garnet(6, seed=2), 0.5)
     assert result["hardness"]["kappa_u"] == h.kappa_u
     assert [row["planner"] for row in result["bounds"]] == list(commands.PLANNERS)
-    assert result["bounds"][0]["bound"] == pp.theory.bound(h, budget=10_000).bound
+    assert result["bounds"][0]["bound"] == lab.theory.bound(h, budget=10_000).bound
     assert main(["theory", "switch-chain"]) == 0
     assert "all sequences are near-optimal at this depth" in capsys.readouterr().out
 

@@ -19,7 +19,7 @@ from random_trees import THINKING
 import platypoos as pp
 from platypoos.compiled.code import notice
 from platypoos.errors import InvalidArgument
-from platypoos.ledger import tree as tree_arrays
+from platypoos.trees import tree as tree_arrays
 
 
 def masked_table(seed):
@@ -74,7 +74,7 @@ def cold_model():
     return pp.CompiledModel(kernel, actions=2, initial_state=np.zeros(1), params=3)
 
 
-@pytest.mark.parametrize("kind", [pp.Platypus, pp.PlaTyPOOS, pp.RandomShooting])
+@pytest.mark.parametrize("kind", [pp.Platypus, pp.PlaTyPOOS, pp.planners.RandomShooting])
 def test_with_a_deadline_nothing_is_compiled(kind):
     model, planner = cold_model(), kind(0.9)
     with pytest.raises(InvalidArgument, match=r"call warm_up\(\) of an Agent"):
@@ -85,12 +85,13 @@ def test_with_a_deadline_nothing_is_compiled(kind):
         agent.act()
     assert agent.warm_up() > 0.0
     for _ in range(3):
-        assert agent.act(model.initial_state).calls > 0
+        agent.act(model.initial_state)
+        assert agent.plan.calls > 0
     assert planner.plan(model, budget=None, deadline=0.05, seed=0).calls > 0
 
 
 def test_control_warms_up_before_its_first_step():
-    episode = pp.control(cold_model(), pp.PlaTyPOOS(0.9), deadline=0.05, steps=2, seed=0)
+    episode = pp.control(cold_model(), planner=pp.PlaTyPOOS(0.9), deadline=0.05, steps=2, seed=0)
     assert len(episode.actions) == 2
 
 
@@ -125,7 +126,7 @@ def test_one_line_says_how_long_it_took(capsys, monkeypatch):
 
 BOUNDS = """
 import platypoos as pp
-for problem in (pp.problems.Pendulum(seed=1), pp.problems.Pillars(seed=1)):
+for problem in (lab.problems.Pendulum(seed=1), lab.problems.Pillars(seed=1)):
     planner = pp.Platypus(0.95)
     episode = pp.control(problem.compiled(), planner, budget=300, steps=3, seed=1)
     assert set(episode.step_calls) == {300}

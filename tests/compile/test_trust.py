@@ -84,7 +84,7 @@ def test_a_stamp_covers_what_code_comes_from():
             return cache._stamp.__wrapped__(module)
 
     before = stamp(uct, None)
-    everybody = ["checks.py", "ledger/tree.py", "compiled/ledger/machine.py", "models/advice.py"]
+    everybody = ["checks.py", "trees/tree.py", "compiled/ledger/machine.py", "models/advice.py"]
     for name in ["planners/uct.py", "search/growth.py", *everybody]:
         assert stamp(uct, package / name) != before, name
     assert stamp(uct, brue) == before

@@ -10,12 +10,12 @@ import pytest
 from scipy import stats
 
 import platypoos as pp
-from platypoos.experiments.arena import gate
-from platypoos.experiments.arena.challenge import load_references
-from platypoos.experiments.arena.entrants import ENTRANTS, arena, can_enter, titles_of
-from platypoos.experiments.arena.families import CHALLENGES
-from platypoos.experiments.spec import Block, Choice, Experiment
-from platypoos.experiments.standings import (
+from platypoos.lab.arena import gate
+from platypoos.lab.arena.challenge import load_references
+from platypoos.lab.arena.entrants import ENTRANTS, arena, can_enter, titles_of
+from platypoos.lab.arena.families import CHALLENGES
+from platypoos.lab.experiments.spec import Block, Choice, Experiment
+from platypoos.lab.experiments.standings import (
     MARGIN,
     Place,
     Standings,
@@ -23,7 +23,7 @@ from platypoos.experiments.standings import (
     standings,
     worse_by_chance,
 )
-from platypoos.experiments.standings_page import SCORE, family_table, markdown
+from platypoos.lab.experiments.standings_page import SCORE, family_table, markdown
 from platypoos.planners import available
 
 

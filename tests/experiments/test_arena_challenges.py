@@ -9,13 +9,11 @@ import numpy as np
 import pytest
 
 import platypoos as pp
-from platypoos.experiments.arena.challenge import Challenge, Reference, load_references
-from platypoos.experiments.arena.families import CHALLENGES
-from platypoos.experiments.spec import PROBLEMS, Choice, canonical, make
-from platypoos.problems import (
-    NoisyTable,
-    Problem,
-)
+from platypoos.lab.arena.challenge import Challenge, Reference, load_references
+from platypoos.lab.arena.families import CHALLENGES
+from platypoos.lab.experiments.spec import PROBLEMS, Choice, canonical
+from platypoos.lab.problems import NoisyTable
+from platypoos.problems import Problem
 
 ATARI = [challenge.name for challenge in CHALLENGES if challenge.family == "games"]
 
@@ -142,12 +140,12 @@ def test_a_challenge_refuses_nonsense():
 
 
 def test_a_run_has_an_instance_of_its_own():
-    challenge = CHALLENGES[5]
-    assert challenge.family == "tables"
+    named = {challenge.name: challenge for challenge in CHALLENGES}
+    challenge = named["tables/20x3-noise-0"]
     assert dict(challenge.choice(7).parameters)["seed"] == 7
-    fixed = CHALLENGES[0]
+    fixed = named["chain/noise-0"]
     assert fixed.choice(7) == fixed.problem
-    assert make(PROBLEMS, "problem", challenge.choice(7)).num_states == 20
+    assert challenge.choice(7).make(PROBLEMS, "problem").num_states == 20
 
 
 def test_references_are_there_for_every_challenge(tmp_path):

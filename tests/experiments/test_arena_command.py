@@ -11,12 +11,13 @@ import numpy as np
 import pytest
 
 import platypoos as pp
+from platypoos import lab
 from platypoos.cli.main import main
-from platypoos.experiments.arena import gate
-from platypoos.experiments.arena.families import CHALLENGES
-from platypoos.experiments.lines import PAIRED, verdict
-from platypoos.experiments.own import choice_from, compare, is_own
-from platypoos.experiments.statistics import paired_difference
+from platypoos.lab.arena import gate
+from platypoos.lab.arena.families import CHALLENGES
+from platypoos.lab.experiments.lines import PAIRED, verdict
+from platypoos.lab.experiments.own import choice_from, compare, is_own
+from platypoos.lab.experiments.statistics import paired_difference
 
 # The command
 
@@ -166,14 +167,14 @@ def test_a_file_never_names_code(tmp_path):
     path = tmp_path / "grid.toml"
     path.write_text('[[blocks]]\nproblems = ["os:getcwd"]\nplanners = ["random"]\nbudgets = [10]\n')
     with pytest.raises(pp.InvalidArgument, match="unknown problem 'os:getcwd'"):
-        pp.experiments.load(path)
+        lab.experiments.load(path)
 
 
 def test_own_problems_in_python(tmp_path):
     def make(seed):
         return pp.problems.Garnet(6, 2, seed=seed)
 
-    planners = [pp.OneStep(0.9), "random", pp.UCT(0.9, horizon=5)]
+    planners = [pp.planners.OneStep(0.9), "random", pp.planners.UCT(0.9, horizon=5)]
     found = compare(
         {"mine": make}, planners, [10], seeds=4, steps=3, discount=0.9, out=tmp_path, workers=1,
         progress=False,
@@ -193,7 +194,7 @@ def test_own_problems_in_python(tmp_path):
         cell = block.cell(block.problems[0], block.planners[0], 10, seed)
         assert dict(cell.problem.parameters) == {"seed": seed}
         episode = pp.control(
-            make(seed).compiled(), pp.OneStep(0.9), budget=10, steps=3,
+            make(seed).compiled(), planner=pp.planners.OneStep(0.9), budget=10, steps=3,
             seed=np.random.default_rng(cell.seeds()),
         )  # fmt: skip
         assert found.rows[cell.key]["total"] == pytest.approx(sum(episode.rewards))
@@ -251,7 +252,7 @@ def test_wrong_problems_and_planners_are_named(tmp_path):
     with pytest.raises(pp.InvalidArgument, match="'mine' must be a function that makes a model"):
         compare({"mine": model}, out=tmp_path)
     with pytest.raises(pp.InvalidArgument, match=r"discount 0\.5, but 0\.95 is compared"):
-        compare({"mine": lambda: model}, [pp.OneStep(0.5)], out=tmp_path)
+        compare({"mine": lambda: model}, [pp.planners.OneStep(0.5)], out=tmp_path)
     with pytest.raises(pp.InvalidArgument, match="a planner, or the name of one"):
         choice_from(3, 0.9)
     assert not (tmp_path / "results.sqlite").exists()

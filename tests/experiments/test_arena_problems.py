@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import platypoos as pp
-from platypoos.problems import (
+from platypoos.lab.problems import (
     Acrobot,
     CartPole,
     Cliff,

@@ -15,11 +15,11 @@ import numpy as np
 import pytest
 
 import platypoos as pp
-from platypoos import experiments
 from platypoos.cli.main import main
-from platypoos.experiments import Block, Choice, Experiment, statistics
-from platypoos.experiments.cells import run_cell
-from platypoos.experiments.store import Store, StoreError
+from platypoos.lab import experiments
+from platypoos.lab.experiments import Block, Choice, Experiment, statistics
+from platypoos.lab.experiments.cells import run_cell
+from platypoos.lab.experiments.store import Store, StoreError
 
 SMALL = Experiment(
     "small",
@@ -76,7 +76,7 @@ def test_a_cell_is_the_control_it_stands_for():
     problem = pp.problems.Garnet(seed=2, noise=0.5)
     episode = pp.control(
         problem.compiled(),
-        pp.UCT(0.8, scale=1.0, horizon=10),
+        planner=pp.planners.UCT(0.8, scale=1.0, horizon=10),
         budget=200,
         steps=3,
         seed=np.random.default_rng(cell.seeds()),
@@ -121,7 +121,7 @@ steps = 1
 
 
 def test_a_failing_cell_is_recorded_and_the_others_go_on(tmp_path, capsys, monkeypatch):
-    from platypoos.experiments import cells, runner
+    from platypoos.lab.experiments import cells, runner
 
     real = cells.run_cell
 
@@ -177,7 +177,7 @@ def test_what_a_cluster_gives_up_is_sent_out_again(losses, tmp_path, monkeypatch
     def executor(workers, cluster):
         yield Cluster(), 2
 
-    monkeypatch.setattr("platypoos.experiments.runner._executor", executor)
+    monkeypatch.setattr("platypoos.lab.experiments.runner._executor", executor)
     if losses > 5:
         with pytest.raises(pp.PlatypoosError, match="died 6 times in a row; all results so far"):
             experiments.run(SMALL, tmp_path / "lost", cluster="somewhere", progress=False)
@@ -223,7 +223,7 @@ def wait_for_rows(folder, number, process):
     ],
 )
 def test_bad_arguments(arguments, message, tmp_path, capsys, monkeypatch):
-    monkeypatch.setattr("platypoos.experiments.runner.CLUSTER_SECONDS", 1)
+    monkeypatch.setattr("platypoos.lab.experiments.runner.CLUSTER_SECONDS", 1)
     out = ["--out", str(tmp_path / "out"), "--quiet"]
     assert main(["compare", *arguments, *out]) == 2
     assert message in capsys.readouterr().err

@@ -15,7 +15,7 @@ def returns(noise, budget, shift=100.0):
     model = pp.problems.SwitchChain(noise=noise, shift=shift).compiled()
     plain = pp.problems.SwitchChain(shift=0.0)
     planner = pp.PlaTyPOOS(discount=0.95)
-    episodes = [pp.control(model, planner, budget=budget, steps=20, seed=s) for s in SEEDS]
+    episodes = [pp.control(model, planner=planner, budget=budget, steps=20, seed=s) for s in SEEDS]
     return (
         np.array([plain.expected_return(e.actions, 0.95) for e in episodes]),
         [e.actions for e in episodes],
@@ -62,5 +62,7 @@ def test_the_papers_floor_is_blind_to_negative_rewards():
     model = pp.problems.SwitchChain(noise=1.0, shift=-100.0).compiled()
     plain = pp.problems.SwitchChain(shift=0.0)
     planner = pp.PlaTyPOOS(discount=0.95, reward_floor=0.0)
-    episodes = [pp.control(model, planner, budget=1_000, steps=20, seed=s) for s in range(20)]
+    episodes = [
+        pp.control(model, planner=planner, budget=1_000, steps=20, seed=s) for s in range(20)
+    ]
     assert np.mean([plain.expected_return(e.actions, 0.95) for e in episodes]) < 40

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from platypoos.experiments.paper import paper
+from platypoos.lab.experiments.paper import paper
 
 
 def test_the_default_planner_is_in_every_panel_and_uct_where_noise_is_largest():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import sqlite3
 import subprocess
@@ -12,10 +13,10 @@ import numpy as np
 import pytest
 
 import platypoos as pp
-from platypoos.experiments import Block, Choice, Experiment, compare, paper, run, write_report
-from platypoos.experiments.lines import across_problems, differences, lines
-from platypoos.experiments.standings_page import markdown_table
-from platypoos.experiments.store import Store
+from platypoos.lab.experiments import Block, Choice, Experiment, compare, paper, run, write_report
+from platypoos.lab.experiments.lines import across_problems, differences, lines
+from platypoos.lab.experiments.standings_page import markdown_table
+from platypoos.lab.experiments.store import Store
 
 
 @pytest.fixture(scope="module")
@@ -24,6 +25,27 @@ def quick(tmp_path_factory):
     out = tmp_path_factory.mktemp("paper")
     command = ["paper", "--quick", "--out", str(out), "--quiet"]
     subprocess.run([sys.executable, "-m", "platypoos.cli.main", *command], check=True)
+    return out
+
+
+def few():
+    """The panels of ``platypoos paper --quick`` with two budgets and two seeds."""
+    experiment = paper()
+    blocks = (
+        dataclasses.replace(block, budgets=block.budgets[:2], seeds=2)
+        for block in experiment.blocks
+    )
+    return dataclasses.replace(experiment, blocks=tuple(blocks))
+
+
+@pytest.fixture(scope="module")
+def small(tmp_path_factory):
+    """Their report."""
+    out = tmp_path_factory.mktemp("few")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(sys, "argv", ["platypoos", "paper", "--quick"])
+        run(few(), out, workers=1, progress=False)
+    write_report(out)
     return out
 
 
@@ -61,17 +83,17 @@ def test_the_papers_claims(rows):
         assert ours.runs == plain.runs
 
 
-def test_the_pictures(quick):
-    assert (quick / "figure.png").read_bytes().startswith(b"\x89PNG")
-    svg = (quick / "figure.svg").read_text()
+def test_the_pictures(small):
+    assert (small / "figure.png").read_bytes().startswith(b"\x89PNG")
+    svg = (small / "figure.svg").read_text()
     assert "<svg" in svg
 
 
-def test_the_page_holds_everything(quick):
-    page = (quick / "report.html").read_text(encoding="utf-8")
+def test_the_page_holds_everything(small):
+    page = (small / "report.html").read_text(encoding="utf-8")
     for block in paper().blocks:
         assert block.title in page
-    cells = len({cell.key for block in paper().blocks for cell in block.cells()})
+    cells = len({cell.key for block in few().blocks for cell in block.cells()})
     assert f"{cells} of {cells} cells done, 0 failed" in page
     assert "paired by seed" in page
     assert "--quick" in page  # the command
@@ -102,8 +124,8 @@ def test_the_arena_in_a_browser(browser, tmp_path):
     assert (tmp_path / "figure.png").stat().st_size > 10_000
 
 
-def test_the_page_in_a_browser(quick, browser, tmp_path):
-    browser.get((quick / "report.html").as_uri())
+def test_the_page_in_a_browser(small, browser):
+    browser.get((small / "report.html").as_uri())
     figures = browser.find_elements("css selector", ".figure")
     assert len(figures) == 10
     for figure in figures:

@@ -12,8 +12,8 @@ import pytest
 import platypoos as pp
 from platypoos.explain.arrays import SIGNS, bars, courses
 from platypoos.explain.brief import brief
-from platypoos.ledger.tree import path_to
 from platypoos.spaces import Tried
+from platypoos.trees.tree import path_to
 
 NAMES = ("right <b>", "left")
 
@@ -53,7 +53,7 @@ MODELS = {
     "switches": pp.FunctionModel(
         lambda x, a, rng: (x, float(a[0] + a[3]) - float(a[1]), False), pp.MultiDiscrete([3] * 4), 0
     ),
-    "noisy": pp.NoisyReward(Cart(), 0.5),
+    "noisy": pp.models.NoisyReward(Cart(), 0.5),
     "pendulum": pp.GymnasiumModel("Pendulum-v1"),
 }
 
@@ -222,7 +222,9 @@ def test_keep_nothing_and_many_actions():
     switches = MODELS["switches"]
     episode = pp.control(switches, budget=40, steps=3, discount=0.5, seed=0, keep="nothing")
     assert isinstance(episode.space, Tried)
-    listed = pp.control(switches, pp.UCT(0.5, horizon=3), budget=100, steps=2, seed=0)
+    listed = pp.control(
+        switches, planner=pp.planners.UCT(0.5, horizon=3), budget=100, steps=2, seed=0
+    )
     assert listed.space == switches.actions
     assert listed.as_dict()["space"] is None
 

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import platypoos as pp
+from platypoos import lab
 from platypoos.progress import StepBar
 
 CHAIN = pp.problems.SwitchChain(noise=1.0)
@@ -17,7 +18,7 @@ CHAIN = pp.problems.SwitchChain(noise=1.0)
 
 @pytest.fixture(scope="module")
 def flight():
-    return pp.control(pp.problems.Pillars(repeat=4), budget=120, discount=0.9, steps=5, seed=0)
+    return pp.control(lab.problems.Pillars(repeat=4), budget=120, discount=0.9, steps=5, seed=0)
 
 
 def test_summaries_are_kept():

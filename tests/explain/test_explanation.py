@@ -13,7 +13,9 @@ import platypoos as pp
 from platypoos.explain.flips import bounds
 from platypoos.explain.sequences import lines_of, spread_of
 from platypoos.explain.summary import summarize
-from platypoos.plan import Lead
+from platypoos.models import NoisyReward
+from platypoos.planners import BRUE, OPD, UCT, OneStep, Random, SequOOL, Uniform
+from platypoos.results import Lead
 
 NAMES = ("stay", "switch")
 
@@ -191,8 +193,8 @@ def test_bad_files(silent, tmp_path):
 
 
 PLANNERS = [
-    pp.PlaTyPOOS(0.9), pp.SequOOL(0.9), pp.UCT(0.9, horizon=8), pp.OPD(0.9, reward_max=2.0),
-    pp.BRUE(0.9, horizon=8), pp.Random(0.9), pp.OneStep(0.9), pp.Uniform(0.9),
+    pp.PlaTyPOOS(0.9), SequOOL(0.9), UCT(0.9, horizon=8), OPD(0.9, reward_max=2.0),
+    BRUE(0.9, horizon=8), Random(0.9), OneStep(0.9), Uniform(0.9),
 ]  # fmt: skip
 
 
@@ -245,7 +247,7 @@ def test_the_next_reward_flips_the_decision(problem):
     found = pp.plan(problem, budget=600, discount=0.9, seed=0)
     claims = [f for f in found.explain().flips if f.kind == "reward" and f.exact]
     assert len(claims) == 2
-    noisy = pp.plan(pp.NoisyReward(problem, 0.5), budget=600, discount=0.9, seed=0)
+    noisy = pp.plan(NoisyReward(problem, 0.5), budget=600, discount=0.9, seed=0)
     assert not any(f.exact for f in noisy.explain().flips)
     for claim in claims:
         for share, flips in ((0.95, False), (1.05, True)):
@@ -274,7 +276,7 @@ def test_less_than_the_least_change_flips_nothing(silent):
 def test_noise_that_can_be_borne(silent):
     """20 seeds: at most one in twenty is expected to flip; 4 or more have a chance of 1.6 %."""
     (claim,) = (f for f in silent.explain().flips if f.kind == "noise")
-    model = pp.NoisyReward(Named(), claim.amount * math.sqrt(3.0))
+    model = NoisyReward(Named(), claim.amount * math.sqrt(3.0))
     flipped = sum(
         pp.plan(model, budget=500, discount=0.95, seed=seed).action != silent.action
         for seed in range(20)
@@ -321,7 +323,7 @@ def test_bounds_hold(seed):
     """Against value iteration, once all rewards were seen."""
     problem = pp.problems.Garnet(8, 3, seed=seed, num_terminal=seed % 2)
     optimal = problem.action_values(problem.initial_state, 0.8)
-    for planner in (None, pp.OPD(0.8, reward_max=1.0)):
+    for planner in (None, OPD(0.8, reward_max=1.0)):
         found = pp.plan(problem, budget=400, discount=0.8, planner=planner, seed=seed)
         worst, hopes, _, _ = bounds(found)
         assert worst <= optimal[found.action] + 1e-9
@@ -347,7 +349,7 @@ def test_the_summary_of_a_tree(silent):
 
 
 def test_a_large_tree_is_pruned():
-    model, planner = pp.problems.Garnet(12, 3, seed=1), pp.OPD(0.9, reward_max=2.0)
+    model, planner = pp.problems.Garnet(12, 3, seed=1), OPD(0.9, reward_max=2.0)
     found = pp.plan(model, budget=2_000, planner=planner, seed=0)
     whole = summarize(found.tree, 3, found.actions, most=10**6)
     pruned = summarize(found.tree, 3, found.actions, most=100)
@@ -366,7 +368,8 @@ def test_memory_is_given_back():
     assert found.searched is None
     assert found.summary.samples == 200
     agent = pp.Agent(Named(), budget=200, seed=0)
-    first = agent.act()
+    agent.act()
+    first = agent.plan
     assert first.searched is not None
     agent.act(first.state)
     assert first.searched is None
@@ -382,7 +385,7 @@ def test_it_is_said_if_nobody_knows_how_sure_it_is(kind, tmp_path):
     elif kind == "by reset":
         more = {"access": "reset"}
     else:
-        more = {"planner": pp.UCT(0.95, horizon=5)}
+        more = {"planner": UCT(0.95, horizon=5)}
     plan = pp.plan(model, budget=60, seed=0, **more)
     assert plan.confidence is None
     why = plan.explain(tmp_path / "why.html")

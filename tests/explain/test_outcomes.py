@@ -114,4 +114,4 @@ def test_where_there_is_no_chance_or_no_knowledge_there_is_no_fan():
 
 def test_other_planners_keep_means_only():
     model = pp.FunctionModel(gamble, 2, (0, False), dynamics="random")
-    assert fans_of(pp.UCT(GAMMA, horizon=3).plan(model, budget=500, seed=0)) == ()
+    assert fans_of(pp.planners.UCT(GAMMA, horizon=3).plan(model, budget=500, seed=0)) == ()

@@ -10,6 +10,7 @@ from dataclasses import make_dataclass, replace
 import pytest
 
 import platypoos as pp
+from platypoos import lab
 
 NASTY = (
     "<img src=x onerror=window.hacked=1>",
@@ -35,11 +36,11 @@ def pages(tmp_path_factory):
     found.explain(out / "function.html", command=NASTY[1])
     pole = pp.GymnasiumModel("CartPole-v1", seed=0, repeat=4)
     pp.plan(pole, budget=300, discount=0.9, seed=0).explain(out / "pole.html")
-    pp.plan(pp.problems.Pillars(repeat=4), budget=300, discount=0.9, seed=0).explain(
+    pp.plan(lab.problems.Pillars(repeat=4), budget=300, discount=0.9, seed=0).explain(
         out / "pillars.html"
     )
     pp.control(pole, budget=100, steps=6, discount=0.9, seed=0).explain(out / "pole-episode.html")
-    flight = pp.control(pp.problems.Pillars(repeat=4), budget=120, steps=6, discount=0.9, seed=0)
+    flight = pp.control(lab.problems.Pillars(repeat=4), budget=120, steps=6, discount=0.9, seed=0)
     flight.explain(out / "pillars-episode.html")
     return out
 

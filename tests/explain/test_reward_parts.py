@@ -140,10 +140,17 @@ def test_a_reward_is_a_number_that_survives_pickling():
     assert repr(reward) == "Reward({'energy': -2.0, 'comfort': 0.5})"
 
 
-@pytest.mark.parametrize("planner", [pp.UCT(0.9, horizon=5), pp.PlaTyPOOS(0.9), pp.CEM(0.9), None])
+@pytest.mark.parametrize(
+    "planner", [pp.planners.UCT(0.9, horizon=5), pp.PlaTyPOOS(0.9), pp.planners.CEM(0.9), None]
+)
 def test_parts_harm_no_planner(planner):
     episode = pp.control(
-        pp.FunctionModel(house, 2, (0, 1)), planner, budget=50, steps=3, discount=0.9, seed=0
+        pp.FunctionModel(house, 2, (0, 1)),
+        planner=planner,
+        budget=50,
+        steps=3,
+        discount=0.9,
+        seed=0,
     )
     assert sum(episode.rewards) <= 0.0
     assert json.dumps(episode.as_dict()["steps"][0]["reward"])

@@ -15,8 +15,8 @@ DATA = Path(__file__).with_name("data")
 KINDS = {
     "plan": pp.Plan,
     "episode": pp.Episode,
-    "model-report": pp.ModelReport,
-    "simulator-report": pp.SimulatorReport,
+    "model-report": pp.checking.ModelReport,
+    "simulator-report": pp.checking.SimulatorReport,
 }
 
 
@@ -115,5 +115,5 @@ def test_texts_are_escaped():
     found = pp.plan(model, budget=20, seed=0)
     vars(found)["action_names"] = ("<script>alert(1)</script>", "a & b")
     assert "<script>" not in found._repr_html_()
-    report = pp.ModelReport("<b>", 1, ("<i>",), ())
+    report = pp.checking.ModelReport("<b>", 1, ("<i>",), ())
     assert "<i>" not in report._repr_html_()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 import platypoos as pp
-from platypoos.experiments.standings import Place, Standings
+from platypoos.lab.experiments.standings import Place, Standings
 from platypoos.markup import Table, notebook, plain, show_state
 
 

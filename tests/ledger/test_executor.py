@@ -13,6 +13,22 @@ import numpy as np
 import pytest
 
 import platypoos as pp
+from platypoos.errors import WorkerError
+from platypoos.models import NoisyReward
+from platypoos.planners import (
+    CEM,
+    OLOP,
+    OPD,
+    SOO,
+    UCT,
+    Hindsight,
+    OneStep,
+    RandomShooting,
+    SequOOL,
+    SparseSampling,
+    StroquOOL,
+    Uniform,
+)
 from platypoos.simulator.pools import Pool
 
 CALLS = Counter()
@@ -79,10 +95,10 @@ def pools():
 
 
 PLANNERS = [
-    pp.PlaTyPOOS(0.9), pp.SequOOL(0.9), pp.StroquOOL(0.9), pp.Uniform(0.9),
-    pp.Uniform(0.9, share=False), pp.SOO(0.9), pp.OPD(0.9, reward_max=13.0), pp.OneStep(0.9),
-    pp.UCT(0.9, scale=10.0, horizon=6), pp.OLOP(0.9, reward_max=13.0), pp.SparseSampling(0.9),
-    pp.Hindsight(0.9),
+    pp.PlaTyPOOS(0.9), SequOOL(0.9), StroquOOL(0.9), Uniform(0.9),
+    Uniform(0.9, share=False), SOO(0.9), OPD(0.9, reward_max=13.0), OneStep(0.9),
+    UCT(0.9, scale=10.0, horizon=6), OLOP(0.9, reward_max=13.0), SparseSampling(0.9),
+    Hindsight(0.9), CEM(discount=0.9), RandomShooting(discount=0.9),
 ]  # fmt: skip
 
 
@@ -100,7 +116,7 @@ def test_the_plan_is_the_same(pools, planner, access):
 
 
 def test_control_with_a_real_environment_is_the_same(pools):
-    env = pp.NoisyReward(pp.GymnasiumModel("Pendulum-v1", actions=3, repeat=2), 5.0)
+    env = NoisyReward(pp.GymnasiumModel("Pendulum-v1", actions=3, repeat=2), 5.0)
     alone = pp.control(env, budget=150, steps=4, discount=0.9, seed=0)
     for pool in pools.values():
         episode = pp.control(env, budget=150, steps=4, discount=0.9, seed=0, executor=pool)
@@ -149,7 +165,7 @@ def test_a_worker_that_dies(access):
     deadly = model(dies_later if access == "restore" else dies)
     with (
         ProcessPoolExecutor(2, mp_context=get_context("spawn")) as pool,
-        pytest.raises(pp.WorkerError, match=r"a worker was lost with .* Make a new") as caught,
+        pytest.raises(WorkerError, match=r"a worker was lost with .* Make a new") as caught,
     ):
         pp.plan(deadly, budget=2_000, planner=planner, seed=0, access=access, executor=pool)
     error = caught.value
@@ -163,7 +179,7 @@ def test_a_worker_that_dies(access):
 def test_a_worker_that_hangs():
     pool = ThreadPoolExecutor(2)
     start = time.monotonic()
-    with pytest.raises(pp.WorkerError, match=r"no answer within 0.5 s .* hangs") as caught:
+    with pytest.raises(WorkerError, match=r"no answer within 0.5 s .* hangs") as caught:
         pp.plan(model(hangs), budget=2_000, discount=0.9, seed=0, executor=pool, timeout=0.5)
     assert time.monotonic() - start < 4
     assert caught.value.calls <= 2_000

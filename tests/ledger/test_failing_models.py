@@ -30,7 +30,7 @@ def bad_reward_model(kind, reward):
 @pytest.mark.parametrize("kind", ["python", "array"])
 @pytest.mark.parametrize("reward", [math.nan, math.inf, -math.inf])
 def test_rewards_that_are_not_finite(kind, reward, access):
-    with pytest.raises(pp.RewardError, match=f"reward {reward}.*at state .*3") as caught:
+    with pytest.raises(pp.errors.RewardError, match=f"reward {reward}.*at state .*3") as caught:
         pp.plan(bad_reward_model(kind, reward), budget=500, discount=0.9, seed=0, access=access)
     error = caught.value
     assert error.state == 3
@@ -52,7 +52,7 @@ DEEP = {name: make for name, make in THINKING.items() if name not in {"one-step"
 @pytest.mark.parametrize("kind", ["python", "array"])
 @pytest.mark.parametrize("make", DEEP.values(), ids=DEEP)
 def test_every_planner_keeps_what_it_learned(make, kind, access):
-    with pytest.raises(pp.RewardError, match=r"reward nan.*at state .*3") as caught:
+    with pytest.raises(pp.errors.RewardError, match=r"reward nan.*at state .*3") as caught:
         make(0.9).plan(bad_reward_model(kind, math.nan), budget=2_000, seed=0, access=access)
     error = caught.value
     assert error.state == 3
@@ -75,7 +75,7 @@ def test_every_planner_keeps_the_traceback(make, access):
     assert isinstance(e.value.__cause__, RuntimeError)
     assert "exploding_simulator" in "".join(traceback.format_exception(e.value.__cause__))
     compiled = pp.CompiledModel(failing_kernel, 2, np.zeros(1), params=1)
-    with pytest.raises(pp.RewardError, match=r"reward nan.*state array\(\[2") as caught:
+    with pytest.raises(pp.errors.RewardError, match=r"reward nan.*state array\(\[2") as caught:
         make(0.9).plan(compiled, budget=2_000, seed=0, access=access)
     assert caught.value.tree.pulls.sum() > 0
 
@@ -84,7 +84,9 @@ def test_every_planner_keeps_the_traceback(make, access):
 def test_rewards_that_are_no_numbers(reward):
     model = pp.FunctionModel(lambda s, a, r: (s, reward, False), 2, "here")
     for access in ("restore", "reset"):
-        with pytest.raises(pp.RewardError, match=r"finite numbers.*at state 'here', action") as e:
+        with pytest.raises(
+            pp.errors.RewardError, match=r"finite numbers.*at state 'here', action"
+        ) as e:
             pp.plan(model, budget=50, discount=0.9, seed=0, access=access)
         assert e.value.state == "here"
     array = pp.ArrayModel(lambda s, a, r: (s, [reward] * len(s), False), 2, 0.0)
@@ -152,10 +154,10 @@ def test_a_compiled_step_that_fails(access):
     assert isinstance(e.value.__cause__, RuntimeError)
     assert e.value.tree is not None
     assert e.value.tree.pulls[1] > 0
-    with pytest.raises(pp.RewardError, match=r"reward nan.*state array\(\[2"):
+    with pytest.raises(pp.errors.RewardError, match=r"reward nan.*state array\(\[2"):
         pp.plan(model(1), budget=500, discount=0.9, seed=0, access=access)
     if access == "restore":
-        with pytest.raises(pp.DynamicsError, match="dynamics are random"):
+        with pytest.raises(pp.errors.DynamicsError, match="dynamics are random"):
             pp.plan(model(2), budget=500, discount=0.9, seed=0, access=access)
     else:
         assert pp.plan(model(2), budget=500, discount=0.9, seed=0, access=access).calls <= 500
@@ -186,7 +188,7 @@ def test_a_step_that_returns_the_wrong_shape(result):
     with pytest.raises(pp.PlatypoosError, match=r"state 0, action") as e:
         pp.plan(model, budget=50, discount=0.9, seed=0)
     if result != "abc":  # three letters: the reward is what is wrong
-        assert isinstance(e.value, pp.TransitionError)
+        assert isinstance(e.value, pp.errors.TransitionError)
         assert "(state, reward, terminated)" in str(e.value)
 
 
@@ -201,18 +203,18 @@ def test_a_step_that_returns_the_wrong_shape(result):
     ],
 )
 def test_an_array_model_that_returns_the_wrong_length(step, match):
-    with pytest.raises(pp.TransitionError, match=match):
+    with pytest.raises(pp.errors.TransitionError, match=match):
         pp.plan(pp.ArrayModel(step, 2, np.zeros(3)), budget=50, discount=0.9, seed=0)
 
 
 def test_episodes_that_end_now_and_then():
     model = pp.FunctionModel(lambda s, a, r: (s, 1.0, r.random() < 0.3), 2, 0)
-    with pytest.raises(pp.DynamicsError, match=r"dynamics=.random..*state 0"):
+    with pytest.raises(pp.errors.DynamicsError, match=r"dynamics=.random..*state 0"):
         pp.plan(model, budget=500, discount=0.9, seed=0)
     array = pp.ArrayModel(
         lambda s, a, r: (s, np.ones(len(s)), r.random(len(s)) < 0.3), 2, np.float64(0)
     )
-    with pytest.raises(pp.DynamicsError, match=r"dynamics=.random."):
+    with pytest.raises(pp.errors.DynamicsError, match=r"dynamics=.random."):
         pp.plan(array, budget=500, discount=0.9, seed=0)
 
 
@@ -235,8 +237,8 @@ def test_control_keeps_the_steps_before_a_failure():
         return state + 1, math.nan if state >= 9 else 1.0, False
 
     model = pp.FunctionModel(step, 2, 0)
-    with pytest.raises(pp.RewardError, match="state 9") as caught:
-        pp.control(model, pp.PlaTyPOOS(0.5), budget=10, steps=50, seed=0)
+    with pytest.raises(pp.errors.RewardError, match="state 9") as caught:
+        pp.control(model, planner=pp.PlaTyPOOS(0.5), budget=10, steps=50, seed=0)
     episode = caught.value.episode
     assert 5 < len(episode.actions) < 10
     assert episode.rewards == (1.0,) * len(episode.actions)
@@ -268,7 +270,7 @@ def test_a_step_that_fails_while_acting(result):
             return state, result, False
 
     with pytest.raises(pp.ModelError, match=r"(the gripper slipped|reward nan).*state 0") as caught:
-        pp.control(Fragile(), pp.PlaTyPOOS(0.9), budget=10, steps=5, seed=0)
+        pp.control(Fragile(), planner=pp.PlaTyPOOS(0.9), budget=10, steps=5, seed=0)
     assert caught.value.episode.actions == ()
     assert caught.value.action in {0, 1}
 
@@ -285,7 +287,9 @@ def test_states_may_be_none():
 @pytest.mark.parametrize("access", ["restore", "reset"])
 def test_terminated_that_is_no_flag(flag, access):
     model = pp.FunctionModel(lambda s, a, r: (s, 1.0, flag), 2, 0)
-    with pytest.raises(pp.TransitionError, match=r"terminated True or False.*state 0, action"):
+    with pytest.raises(
+        pp.errors.TransitionError, match=r"terminated True or False.*state 0, action"
+    ):
         pp.plan(model, budget=50, discount=0.9, seed=0, access=access)
     assert "terminated True or False" in str(pp.check_model(model))
 
@@ -299,7 +303,7 @@ def test_flags_of_other_kinds(flag):
 
 def test_states_that_would_be_cut_off():
     model = pp.ArrayModel(lambda s, a, r: (s + 0.5 * a, s * 1.0, False), 2, np.int64(0))
-    with pytest.raises(pp.TransitionError, match="use an initial_state of type float64"):
+    with pytest.raises(pp.errors.TransitionError, match="use an initial_state of type float64"):
         pp.plan(model, budget=50, discount=0.9, seed=0)
     whole = pp.problems.Garnet(5, 2)
     for form, state in ((whole.array(), np.float64(1.5)), (whole.compiled(), np.array([1.5]))):

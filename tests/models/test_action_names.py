@@ -38,14 +38,14 @@ def test_models_take_names(make):
     model = make(list(NAMES))
     assert model.action_names == NAMES
     for wrapped in (
-        pp.NoisyReward(model, 1.0),
-        pp.ScaledReward(model, 2.0),
-        pp.RepeatedAction(model, repeat=2, discount=0.9),
-        pp.ShapedReward(model, potential=lambda _: 0.0, discount=0.9),
+        pp.models.NoisyReward(model, 1.0),
+        pp.models.ScaledReward(model, 2.0),
+        pp.models.RepeatedAction(model, repeat=2, discount=0.9),
+        pp.models.ShapedReward(model, potential=lambda _: 0.0, discount=0.9),
     ):
         assert wrapped.action_names == NAMES
     assert make(None).action_names is None
-    assert pp.NoisyReward(make(None), 1.0).action_names is None
+    assert pp.models.NoisyReward(make(None), 1.0).action_names is None
     for wrong, match in (
         (("left",), "action_names has 1 names, 'left', but there are 2 actions"),
         ("ab", "a text for each action, such as .'left', 'right'., got 'ab'"),

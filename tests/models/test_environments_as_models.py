@@ -47,7 +47,8 @@ def test_control_and_agent():
     assert episode.actions == expected.actions
     agent = pp.Agent(env, budget=50, discount=0.9, seed=0)
     before = np.array(env.unwrapped.state)
-    plan = agent.act()
+    agent.act()
+    plan = agent.plan
     assert agent.model.action_names[plan.action].startswith("push")
     assert np.array_equal(env.unwrapped.state, before)
 

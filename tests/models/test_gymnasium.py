@@ -44,13 +44,13 @@ def test_the_steps_are_the_environments_own(name):
 def test_frozen_lake_with_and_without_slipping():
     firm = pp.GymnasiumModel("FrozenLake-v1", is_slippery=False)
     # The goal is six steps away, and nothing before it gives a hint: all sequences are tried.
-    episode = pp.control(firm, pp.Uniform(0.9), budget=6_000, steps=6, seed=0)
+    episode = pp.control(firm, planner=pp.planners.Uniform(0.9), budget=6_000, steps=6, seed=0)
     assert episode.terminated
     assert episode.rewards[-1] == 1.0  # the goal, by the shortest way
     slippery = pp.GymnasiumModel("FrozenLake-v1")
     assert (slippery.access, slippery.dynamics) == (pp.Access.RESTORE, "random")
     assert slippery.max_successors == 3
-    plan = pp.OPMDP(0.9, reward_max=1.0).plan(slippery, budget=3_000, seed=0)
+    plan = pp.planners.OPMDP(0.9, reward_max=1.0).plan(slippery, budget=3_000, seed=0)
     # Value iteration: in the first state the best action is 0, left.
     values = np.zeros(16)
     for _ in range(500):
@@ -180,14 +180,14 @@ def test_random_toy_text_is_planned_in_closed_loop_and_not_foreseen(name, option
 
 def test_other_planners_of_slippery_ice_ask_for_open_loop():
     lake = pp.GymnasiumModel("FrozenLake-v1")
-    for planner in (pp.SequentialHalving(0.9, horizon=10), pp.PlaTyPOOS(0.9)):
+    for planner in (pp.planners.SequentialHalving(0.9, horizon=10), pp.PlaTyPOOS(0.9)):
         with pytest.raises(pp.InvalidArgument, match=r'cannot react to chance.*access="reset"'):
             pp.plan(lake, planner=planner, budget=100, seed=0)
         assert pp.plan(lake, planner=planner, budget=100, seed=0, access="reset").calls <= 100
-    assert pp.plan(lake, planner=pp.UCT(0.9, horizon=10), budget=100, seed=0).outcomes
+    assert pp.plan(lake, planner=pp.planners.UCT(0.9, horizon=10), budget=100, seed=0).outcomes
     in_open_loop = pp.plan(lake, budget=100, seed=0, access="reset")
     assert not in_open_loop.outcomes
-    assert pp.plan(lake, planner=pp.Random(0.9), budget=10, seed=0).calls == 0
+    assert pp.plan(lake, planner=pp.planners.Random(0.9), budget=10, seed=0).calls == 0
 
 
 def test_wrapped_toy_text_stays_open_loop_if_it_is_random():
@@ -203,7 +203,7 @@ def test_wrapped_toy_text_stays_open_loop_if_it_is_random():
     ("other", "access"), [("random", "restore"), ("hindsight", "restore"), ("platypoos", "reset")]
 )
 def test_planners_are_compared_in_closed_loop_if_all_can_react(other, access):
-    from platypoos.experiments.own import own_block
+    from platypoos.lab.experiments.own import own_block
 
     def make():
         return pp.GymnasiumModel("FrozenLake-v1")

@@ -220,7 +220,7 @@ def test_many_combinations_are_arrays_and_few_are_a_list():
     after = switches.step(switches.initial_state, found.action, np.random.default_rng(0)).state
     assert after.unwrapped.given.dtype == np.int8
     # Planners of lists take them as the list that they are.
-    listed = pp.UCT(0.5, horizon=2).plan(switches, budget=300, seed=0)
+    listed = pp.planners.UCT(0.5, horizon=2).plan(switches, budget=300, seed=0)
     assert listed.action in switches.actions
 
 
@@ -280,7 +280,7 @@ def test_a_model_that_hides_its_state_is_found_out():
         return "under way", hidden["x"], False
 
     model = pp.FunctionModel(step, pp.Box(-1, 1), "start", access=pp.Access.RESET)
-    with pytest.raises(pp.DynamicsError, match="keep its state to itself"):
+    with pytest.raises(pp.errors.DynamicsError, match="keep its state to itself"):
         pp.control(model, budget=40, steps=3, seed=0)
 
 

@@ -158,7 +158,7 @@ def test_what_cannot_be_divided(env, options, match):
 
 def test_cells_and_lives_on_the_command_line(capsys):
     assert main(["check", "MountainCar-v0", "--resolution", "0.05,0.005"]) == 0
-    assert "ok: cells: the same action from two states of one cell" in capsys.readouterr().out
+    assert "ok       cells: the same action from two states of one cell" in capsys.readouterr().out
     game = ["ALE/Breakout-v5", "--option", "repeat_action_probability=0.0", "--lives", "ignore"]
     assert main(["play", *game, "--budget", "8", "--steps", "2", "--quiet"]) == 0
     assert main(["play", "CartPole-v1", "--lives", "end"]) == 2

@@ -153,7 +153,7 @@ def test_an_environment_that_was_stepped_outside_of_the_model():
 def test_no_masks_no_method(env):
     model = pp.GymnasiumModel(env)
     assert model.legal is None
-    assert not callable(getattr(pp.NoisyReward(model, 1.0), "legal", None))
+    assert not callable(getattr(pp.models.NoisyReward(model, 1.0), "legal", None))
 
 
 def test_masks_of_several_levers():

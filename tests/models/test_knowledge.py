@@ -77,11 +77,13 @@ def test_wrong_knowledge_costs_calls_not_the_answer(name):
         checked += 1
         best = int(values.argmax())
 
-        def say(state, problem=problem):
-            return -10.0 * problem.action_values(state, 0.5).max() + 10.0
+        table = [problem.action_values(state, 0.5) for state in range(problem.num_states)]
 
-        def act(state, problem=problem):
-            return (problem.action_values(state, 0.5) < problem.action_values(state, 0.5).max()) * 1
+        def say(state, table=table):
+            return -10.0 * table[state].max() + 10.0
+
+        def act(state, table=table):
+            return (table[state] < table[state].max()) * 1
 
         model = pp.FunctionModel(problem.step, 2, problem.initial_state, value=say, policy=act)
         planner = PLANNERS[name](0.5)
@@ -149,7 +151,7 @@ def test_what_is_said_must_be_numbers():
     ]:
         model = pp.FunctionModel(step, 2, 0, **said)
         with pytest.raises(pp.ModelError, match=match) as caught:
-            pp.UCT(0.9, scale=1.0, horizon=5).plan(model, budget=100, seed=0)
+            pp.planners.UCT(0.9, scale=1.0, horizon=5).plan(model, budget=100, seed=0)
         assert caught.value.tree.num_nodes > 1
         assert not pp.check_model(model).ok
     with pytest.raises(pp.InvalidArgument, match="value must be a function of the state, got 3"):
@@ -175,10 +177,10 @@ def test_array_models_are_not_asked_about_ends():
 def test_wrappers_translate_values():
     problem = pp.problems.Garnet(5, 2, seed=0)
     model = pp.FunctionModel(problem.step, 2, 0, value=lambda state: 1.0 + state)
-    assert pp.ScaledReward(model, 3.0).value(2) == 9.0
-    assert pp.ScaledReward(model, 3.0, shift=1.0).value is None
-    assert pp.ShapedReward(model, lambda state: 0.5, 0.9).value(2) == 2.5
-    assert pp.NoisyReward(model, 1.0).value(2) == 3.0
+    assert pp.models.ScaledReward(model, 3.0).value(2) == 9.0
+    assert pp.models.ScaledReward(model, 3.0, shift=1.0).value is None
+    assert pp.models.ShapedReward(model, lambda state: 0.5, 0.9).value(2) == 2.5
+    assert pp.models.NoisyReward(model, 1.0).value(2) == 3.0
 
 
 def test_the_list_of_planners_says_what_each_uses(capsys):

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import platypoos as pp
+from platypoos import lab
 
 MADE = [
     (actions, kappa, rho, gamma)
@@ -17,15 +18,15 @@ MADE = [
 
 @pytest.mark.parametrize(("actions", "kappa", "rho", "gamma"), MADE)
 def test_what_is_made_to_order_is_measured(actions, kappa, rho, gamma):
-    problem = pp.problems.MadeToOrder(
+    problem = lab.problems.MadeToOrder(
         kappa=kappa, rho=rho, nu=3.0, depth=4, num_actions=actions, discount=gamma
     )
-    h = pp.theory.hardness(problem, gamma, depth=100, rho=rho)
+    h = lab.theory.hardness(problem, gamma, depth=100, rho=rho)
     assert h.nu == pytest.approx(3.0)
     for found, (low, high) in [(h.kappa_u, h.interval_u), (h.kappa_v, h.interval_v)]:
         assert found == pytest.approx(kappa, rel=0.05)
         assert low <= found <= high
-    known = pp.theory.known_hardness(problem)
+    known = lab.theory.known_hardness(problem)
     assert (known.nu, known.rho, known.kappa_u) == (3.0, rho, kappa)
     assert all(
         count <= known.constant_u * kappa**k * (1 + 1e-9) for k, count in enumerate(h.counts_u)
@@ -35,7 +36,7 @@ def test_what_is_made_to_order_is_measured(actions, kappa, rho, gamma):
 @pytest.mark.parametrize("horizon", [None, 3, 6])
 @pytest.mark.parametrize("kappa", [1.0, 1.5, 2.7, 3.0])
 def test_forms_and_values_of_a_problem_made_to_order(kappa, horizon):
-    problem = pp.problems.MadeToOrder(
+    problem = lab.problems.MadeToOrder(
         kappa=kappa, rho=0.6, depth=3, num_actions=3, discount=0.8, seed=5, horizon=horizon
     )
     forms = problem.array(), problem.compiled()
@@ -60,7 +61,7 @@ def test_forms_and_values_of_a_problem_made_to_order(kappa, horizon):
     assert problem.num_good(0) >= 2
     values = np.sort(problem.action_values(problem.initial_state, 0.8))
     assert values[-1] - values[-2] == pytest.approx(problem.gap)
-    noisy = pp.problems.MadeToOrder(kappa=kappa, noise=2.0, num_actions=3)
+    noisy = lab.problems.MadeToOrder(kappa=kappa, noise=2.0, num_actions=3)
     rewards = [noisy.compiled().step(np.array([0, 2]), 0, rng).reward for _ in range(200)]
     assert 1.8 < np.ptp(rewards) <= 4.0
 
@@ -82,4 +83,4 @@ def test_forms_and_values_of_a_problem_made_to_order(kappa, horizon):
 )
 def test_orders_that_cannot_be_made(arguments, message):
     with pytest.raises(pp.InvalidArgument, match=message):
-        pp.problems.MadeToOrder(**arguments)
+        lab.problems.MadeToOrder(**arguments)

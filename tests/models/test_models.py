@@ -12,9 +12,9 @@ import numpy as np
 import pytest
 
 import platypoos as pp
-from platypoos.compiled.code.handles import store
-from platypoos.compiled.ledger.machine_requests import _evaluate, _play
+from platypoos.compiled.ledger.machine import evaluate_all, play_path, query
 from platypoos.compiled.platypus import entries
+from platypoos.search.running import run
 
 PROBLEMS = [
     pp.problems.SwitchChain(noise=1.0),
@@ -77,7 +77,7 @@ def test_the_check_finds_what_is_wrong(model, match):
     report = pp.check_model(model)
     assert not report.ok
     assert match in str(report)
-    assert "not ready" in str(report)
+    assert "not safe" in str(report)
 
 
 def test_the_check_tells_whether_states_can_be_shared():
@@ -173,20 +173,27 @@ def test_kernels_that_look_alike_are_not_mixed_up():
             assert plan.value == pytest.approx(prize * seen)
 
 
-def test_a_new_kernel_needs_no_new_loops():
+@numba.njit
+def not_the_first(state, params, mask):
+    mask[0] = False
+
+
+def test_a_new_model_needs_no_new_loops():
+    # Not even one with states of another type, other parameters, and more to say.
     def loops():
-        requests = [len(code.overloads) for code in (_evaluate.loop, _play.loop)]
-        return requests, entries.make_plan._point
+        known = [len(code.overloads) for code in (evaluate_all, query, play_path, run.compiled)]
+        return known, entries.make_plan._point
 
-    def plan(prize):
-        model = pp.CompiledModel(make_kernel(prize), 2, np.zeros(1))
-        for access in ("reset", "restore"):
-            pp.PlaTyPOOS(0.5).plan(model, budget=50, seed=0, access=access)
-        pp.plan(model, budget=50, discount=0.5, seed=0)
+    def plan(model):
+        for access in ("restore", "reset"):
+            assert pp.PlaTyPOOS(0.5).plan(model, budget=50, seed=0, access=access).action == 1
+        assert pp.plan(model, budget=50, discount=0.5, seed=0).action == 1
 
-    plan(4.0)
+    plan(pp.CompiledModel(make_kernel(4.0), 2, np.zeros(1)))
     before = loops()
-    plan(5.0)
+    plan(pp.CompiledModel(make_kernel(5.0), 2, np.zeros(1)))
+    small, params = np.zeros(1, np.int16), (np.ones((2, 2)), 1, None)
+    plan(pp.CompiledModel(make_kernel(5.0), 2, small, params, legal=not_the_first))
     assert loops() == before
 
 
@@ -212,14 +219,15 @@ def test_kernels_that_cannot_be_planned_with():
 
 SCRIPT = """
 import numpy as np, numba, platypoos as pp
+from platypoos.compiled.platypus import entries
 from platypoos.search.running import run
 @numba.njit
 def kernel(state, action, params, rng, next_state):
     next_state[0] = state[0]
     return 1.0 * action, False
 assert pp.PlaTyPOOS(0.5).plan(pp.CompiledModel(kernel, 2, np.zeros(1)), budget=50).action == 1
-from platypoos.compiled.ledger.machine_requests import _evaluate
-for code in (run.compiled, _evaluate.loop):
+from platypoos.compiled.ledger.machine import evaluate_all
+for code in (run.compiled, evaluate_all):
     print(sum(code.stats.cache_hits.values()), sum(code.stats.cache_misses.values()))
 """
 
@@ -256,7 +264,7 @@ def test_importing_compiles_nothing():
 
 def test_a_cache_of_another_version_is_not_read(tmp_path, monkeypatch):
     # Its index may name types that are gone: only the first object of it may be unpickled.
-    cache_file = store._cache._cache_file
+    cache_file = query._cache._cache_file
     index = tmp_path / "old.nbi"
     index.write_bytes(pickle.dumps(numba.__version__) + b"garbage")
     monkeypatch.setattr(cache_file, "_index_path", str(index))

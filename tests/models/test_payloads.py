@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import platypoos as pp
+from platypoos import lab
 from platypoos.errors import MaskError
 from platypoos.models.base import actions_of, check_dynamics
 from platypoos.models.numbered import Numbered, numbered, original
@@ -15,10 +16,10 @@ from platypoos.models.numbered import Numbered, numbered, original
 PLANNERS = [
     pp.Platypus(0.9),
     pp.PlaTyPOOS(0.9),
-    pp.UCT(0.9, horizon=8),
-    pp.RandomShooting(0.9, length=6),
-    pp.GumbelMCTS(0.9),
-    pp.OPD(0.9, reward_max=1.0),
+    pp.planners.UCT(0.9, horizon=8),
+    pp.planners.RandomShooting(0.9, length=6),
+    pp.planners.GumbelMCTS(0.9),
+    pp.planners.OPD(0.9, reward_max=1.0),
 ]
 LISTS = {
     "texts": ["left", "stay", "right"],
@@ -92,7 +93,7 @@ def test_legal_returns_payloads_or_booleans():
 def test_a_policy_may_return_an_action(kind):
     """An action counts as weight 1 on it."""
     actions = LISTS[kind]
-    planner = pp.UCT(0.9, horizon=8)
+    planner = pp.planners.UCT(0.9, horizon=8)
     weights = planner.plan(walk(3, policy=lambda s: [0, 0, 1]), budget=300, seed=0)
     for said in (lambda s: actions[2], lambda s: [0.0, 0.0, 5.0]):
         plan = planner.plan(walk(actions, policy=said), budget=300, seed=0)
@@ -102,7 +103,7 @@ def test_a_policy_may_return_an_action(kind):
 
 
 def test_a_policy_over_numbers_may_return_one():
-    planner = pp.UCT(0.9, horizon=8)
+    planner = pp.planners.UCT(0.9, horizon=8)
     weights = planner.plan(walk(3, policy=lambda s: [0, 0, 1]), budget=300, seed=0)
     plan = planner.plan(walk(3, policy=lambda s: np.int64(2)), budget=300, seed=0)
     assert np.array_equal(plan.action_values, weights.action_values)
@@ -140,7 +141,9 @@ def test_an_agent_remembers():
     agent = pp.Agent(model, budget=60, seed=0)
     state, rng = 0, np.random.default_rng(0)
     for _ in range(4):
-        plan, expected = agent.act(state), plain.act(state)
+        agent.act(state)
+        plain.act(state)
+        plan, expected = agent.plan, plain.plan
         assert (plan.action_index, plan.value) == (expected.action, expected.value)
         state, reward, _ = model.step(state, "right", rng)
         agent.observe(reward, action="right")
@@ -192,7 +195,7 @@ def test_errors_name_the_payload():
     assert not report.ok
     assert "action 'right'" in report.problems[0]
     bad = pp.FunctionModel(lambda s, a, r: (s, float("nan"), False), ["up", "down"], 0)
-    with pytest.raises(pp.RewardError, match=r"action .(up|down)."):
+    with pytest.raises(pp.errors.RewardError, match=r"action .(up|down)."):
         pp.plan(bad, budget=100, seed=0)
     batch = pp.ArrayModel(lambda s, a, r: 1 / 0, [1.5, 2.5], 0.0)
     with pytest.raises(pp.ModelError) as caught:
@@ -201,7 +204,7 @@ def test_errors_name_the_payload():
 
 
 def test_workers_get_payloads():
-    model = pp.NoisyReward(Ways(), 0.5)
+    model = pp.models.NoisyReward(Ways(), 0.5)
     with ThreadPoolExecutor(2) as executor:
         spread = pp.plan(model, budget=100, seed=0, executor=executor)
     assert spread.action == pp.plan(model, budget=100, seed=0).action == "right"
@@ -214,7 +217,7 @@ class Ways(Own):
 
 
 def test_wrapped_models():
-    slow = pp.RepeatedAction(Ways(), repeat=2, discount=0.9)
+    slow = pp.models.RepeatedAction(Ways(), repeat=2, discount=0.9)
     assert slow.actions == pp.Discrete(["left", "right"])
     assert pp.plan(slow, budget=100, discount=slow.discount, seed=0).action == "right"
 
@@ -240,7 +243,7 @@ def test_models_that_call_it_num_actions():
             return state, 0.0, False
 
     for use in (lambda: pp.plan(Old(), budget=10), lambda: actions_of(Old()),
-                lambda: pp.NoisyReward(Old(), 1.0)):  # fmt: skip
+                lambda: pp.models.NoisyReward(Old(), 1.0)):  # fmt: skip
         with pytest.raises(pp.InvalidArgument, match="num_actions is now actions: write actions=3"):
             use()
     assert "write actions=3" in str(pp.check_model(Old()))
@@ -248,7 +251,11 @@ def test_models_that_call_it_num_actions():
 
 @pytest.mark.parametrize(
     "planner",
-    [planner for planner in PLANNERS if not isinstance(planner, pp.Platypus | pp.RandomShooting)],
+    [
+        planner
+        for planner in PLANNERS
+        if not isinstance(planner, pp.Platypus | pp.planners.RandomShooting)
+    ],
     ids=lambda planner: type(planner).__name__,
 )
 def test_boxes_are_refused(planner):
@@ -314,19 +321,19 @@ def test_random_dynamics():
     assert "dynamics are random" in str(pp.check_model(model))
     honest = pp.FunctionModel(slips, 2, 0)
     assert 'dynamics="random"' in str(pp.check_model(honest))
-    with pytest.raises(pp.DynamicsError, match='dynamics="random"'):
+    with pytest.raises(pp.errors.DynamicsError, match='dynamics="random"'):
         pp.plan(honest, budget=2_000, seed=0)
 
 
 def test_who_is_random():
-    assert pp.problems.NoisyTable([[0, 0]], [[0.0, 1.0]], slip=0.5).dynamics == "random"
-    assert pp.problems.NoisyTable([[0, 0]], [[0.0, 1.0]], slip=0.5).compiled().dynamics == "random"
+    assert lab.problems.NoisyTable([[0, 0]], [[0.0, 1.0]], slip=0.5).dynamics == "random"
+    assert lab.problems.NoisyTable([[0, 0]], [[0.0, 1.0]], slip=0.5).compiled().dynamics == "random"
     assert pp.problems.SwitchChain().array().dynamics == "deterministic"
     lake = pp.GymnasiumModel("FrozenLake-v1")
     assert (lake.dynamics, lake.access) == ("random", pp.Access.RESTORE)
-    assert pp.NoisyReward(lake, 1.0).dynamics == "random"
+    assert pp.models.NoisyReward(lake, 1.0).dynamics == "random"
     assert pp.GymnasiumModel("CartPole-v1").dynamics == "deterministic"
-    assert pp.OPMDP(0.9, reward_max=1.0).plan(lake, budget=200, seed=0).calls <= 200
+    assert pp.planners.OPMDP(0.9, reward_max=1.0).plan(lake, budget=200, seed=0).calls <= 200
     for wrong in ("stochastic", None, True):
         with pytest.raises(
             pp.InvalidArgument, match='dynamics must be "deterministic" or "random"'
@@ -347,5 +354,6 @@ def test_successors_get_payloads():
             return [(0.5, state + side, float(side)), (0.5, state, 0.0)]
 
     assert (
-        pp.OPMDP(0.9, reward_max=1.0, reward_min=-1.0).plan(Listed(), budget=100).action == "right"
+        pp.planners.OPMDP(0.9, reward_max=1.0, reward_min=-1.0).plan(Listed(), budget=100).action
+        == "right"
     )

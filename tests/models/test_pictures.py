@@ -14,7 +14,7 @@ from gymnasium.spaces import Discrete
 
 import platypoos as pp
 from platypoos import video
-from platypoos.ledger.streams import make_generator
+from platypoos.checks import make_generator
 from platypoos.models.gymnasium import making, registry
 from platypoos.models.gymnasium.making import make_environment
 from platypoos.models.gymnasium.physics import MuJoCo
@@ -137,7 +137,7 @@ def test_a_film_shows_what_a_plain_environment_shows(name, monkeypatch):
     options = NAMED[name].options | FILMED[name] if name in NAMED else FILMED[name]
     model = pp.GymnasiumModel(name, **options)
     episode = pp.control(
-        model, pp.Random(discount=0.9), budget=100, steps=5, seed=0, render="x.gif"
+        model, planner=pp.planners.Random(discount=0.9), budget=100, steps=5, seed=0, render="x.gif"
     )
     frames = REELS.pop().frames
     plain = Plain(name, {k: v for k, v in options.items() if k != "actions"})
@@ -297,18 +297,18 @@ def test_the_doctor_compares_pictures(monkeypatch):
     monkeypatch.setattr(registry, "_FAMILIES", list(registry._FAMILIES))
     report = pp.check_simulator(Sign)
     assert report.pictures == "the same as the original's in 3 restored states"
-    assert f"  pictures: {report.pictures}\n" in str(report)
+    assert f"  pictures {report.pictures}\n" in str(report)
     assert report.as_dict()["pictures"] == report.pictures
     assert pp.check_simulator(Sign, pictures=False).pictures == ""
     assert "not compared: Walk cannot be rendered" in pp.check_simulator(Walk).pictures
-    pp.register_family(
+    pp.models.register_family(
         "sign", lambda env: isinstance(env, Sign), lambda env: env.place[0],
         lambda env, place: setattr(env, "place", [place]),
     )  # fmt: skip
     report = pp.check_simulator(Sign)
     assert report.verdict == "safe"  # planners do not look at pictures
     assert report.pictures.startswith("wrong: up to ")
-    assert "do: do not trust films of it" in str(report)
+    assert "do       do not trust films of it" in str(report)
 
 
 def test_the_doctor_sees_limbs_apart(monkeypatch):

@@ -153,7 +153,7 @@ def test_simple_regret(problem):
     for form in (problem, problem.array(), problem.compiled()):
         plan = pp.plan(form, budget=100, discount=0.8, seed=0)
         values = problem.action_values(problem.initial_state, 0.8)
-        assert pp.simple_regret(form, plan) == values.max() - values[plan.action]
+        assert pp.problems.simple_regret(form, plan) == values.max() - values[plan.action]
 
 
 def test_expected_return_of_a_plan():

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import platypoos as pp
+from platypoos import lab
 from platypoos.problems.job_shop import FT06
 
 SMALL_SHOP = (((0, 3), (1, 2), (2, 2)), ((2, 2), (0, 4)), ((1, 4), (2, 3)))
@@ -17,16 +18,16 @@ SHORTEST = (1, 0, 2, 1, 4, 3, 5, 2, 4, 0, 0, 5, 3, 3, 1, 2, 5, 4, 1, 3, 0, 0, 4,
             5, 5, 1, 0, 1, 4, 4)  # fmt: skip
 """A schedule of ft06 with the makespan 55."""
 MASKED = [
-    pp.problems.TravellingSalesman(num_cities=6, seed=3),
-    pp.problems.TravellingSalesman(num_cities=70),  # two numbers for the visited cities
-    pp.problems.TravellingSalesman(num_cities=64),
-    pp.problems.TravellingSalesman(num_cities=63),  # as many as fit in one
+    lab.problems.TravellingSalesman(num_cities=6, seed=3),
+    lab.problems.TravellingSalesman(num_cities=70),  # two numbers for the visited cities
+    lab.problems.TravellingSalesman(num_cities=64),
+    lab.problems.TravellingSalesman(num_cities=63),  # as many as fit in one
     pp.problems.JobShop(),
     pp.problems.JobShop(SMALL_SHOP),
 ]
 PENALISED = [
-    pp.problems.TravellingSalesman(num_cities=6, seed=3, penalty=0.7),
-    pp.problems.TravellingSalesman(num_cities=65, penalty=2.0),
+    lab.problems.TravellingSalesman(num_cities=6, seed=3, penalty=0.7),
+    lab.problems.TravellingSalesman(num_cities=65, penalty=2.0),
     pp.problems.JobShop(penalty=11.0),
     pp.problems.JobShop(SMALL_SHOP, penalty=3.0),
 ]
@@ -171,7 +172,7 @@ def test_values_against_all_sequences(problem, discount):
 def test_values_with_a_penalty(shop, penalty):
     # With the smallest penalty it is best never to go on. What is cut off is below the largest
     # cost, of some steps, times γ^8.
-    problem = pp.problems.TravellingSalesman(4, seed=1, penalty=penalty)
+    problem = lab.problems.TravellingSalesman(4, seed=1, penalty=penalty)
     if shop:
         problem = pp.problems.JobShop((((0, 1), (1, 2)), ((1, 2), (0, 3))), penalty=penalty)
     state = problem.initial_state
@@ -184,14 +185,14 @@ def test_values_with_a_penalty(shop, penalty):
 
 @pytest.mark.parametrize("seed", range(4))
 def test_the_shortest_tour_against_all_tours(seed):
-    problem = pp.problems.TravellingSalesman(num_cities=7, seed=seed)
+    problem = lab.problems.TravellingSalesman(num_cities=7, seed=seed)
     shortest = min(problem.tour_length(order) for order in itertools.permutations(range(1, 7)))
     assert problem.optimum() == pytest.approx(shortest)
-    assert pp.problems.TravellingSalesman(7, seed, penalty=1.0).optimum() == problem.optimum()
+    assert lab.problems.TravellingSalesman(7, seed, penalty=1.0).optimum() == problem.optimum()
 
 
 def test_a_tour_by_hand():
-    problem = pp.problems.TravellingSalesman(num_cities=4, seed=2)
+    problem = lab.problems.TravellingSalesman(num_cities=4, seed=2)
     places = np.random.default_rng(2).random((4, 2))
     there_and_back = places[[0, 2, 1, 3, 0]]
     length = np.hypot(*np.diff(there_and_back, axis=0).T).sum()
@@ -206,10 +207,10 @@ def test_a_tour_by_hand():
 
 @pytest.mark.parametrize("seed", range(5))
 def test_the_reference_tour(seed):
-    small = pp.problems.TravellingSalesman(num_cities=12, seed=seed)
+    small = lab.problems.TravellingSalesman(num_cities=12, seed=seed)
     assert small.optimum() <= small.reference + 1e-9
     assert small.reference < 1.02 * small.optimum()
-    problem = pp.problems.TravellingSalesman(num_cities=30, seed=seed)
+    problem = lab.problems.TravellingSalesman(num_cities=30, seed=seed)
     tour = problem.reference_tour
     assert sorted(tour) == list(range(1, 30))
     assert problem.reference == problem.tour_length(tour)
@@ -222,7 +223,7 @@ def test_the_reference_tour(seed):
 
 
 def test_two_cities():
-    two = pp.problems.TravellingSalesman(num_cities=2)
+    two = lab.problems.TravellingSalesman(num_cities=2)
     assert two.optimum() == pytest.approx(2 * two.distances[0, 1])
     assert two.reference == pytest.approx(two.optimum())
 
@@ -270,8 +271,8 @@ def test_the_shortest_makespan_against_all_orders():
 
 def test_what_is_too_large_is_said():
     with pytest.raises(pp.InvalidArgument, match=r"30 cities are too many .* at most 12"):
-        pp.problems.TravellingSalesman(30).optimum()
-    large = pp.problems.TravellingSalesman(13)
+        lab.problems.TravellingSalesman(30).optimum()
+    large = lab.problems.TravellingSalesman(13)
     with pytest.raises(pp.InvalidArgument, match="13 cities are too many"):
         large.action_values(large.initial_state, 0.9)
     after = large.step(large.initial_state, 5, RNG).state  # one fewer to visit
@@ -284,19 +285,19 @@ def test_what_is_too_large_is_said():
 @pytest.mark.parametrize(
     ("wrong", "says"),
     [
-        (lambda: pp.problems.TravellingSalesman(1), "num_cities must be at least 2, got 1"),
-        (lambda: pp.problems.TravellingSalesman(2.5), "num_cities must be a whole number"),
-        (lambda: pp.problems.TravellingSalesman(seed=-1), "seed must be"),
-        (lambda: pp.problems.TravellingSalesman(penalty=0.0), "penalty must be .* above 0"),
+        (lambda: lab.problems.TravellingSalesman(1), "num_cities must be at least 2, got 1"),
+        (lambda: lab.problems.TravellingSalesman(2.5), "num_cities must be a whole number"),
+        (lambda: lab.problems.TravellingSalesman(seed=-1), "seed must be"),
+        (lambda: lab.problems.TravellingSalesman(penalty=0.0), "penalty must be .* above 0"),
         (lambda: pp.problems.JobShop(penalty=-1.0), "penalty must be .* above 0"),
         (lambda: pp.problems.JobShop([]), "times must have a job"),
         (lambda: pp.problems.JobShop([[(0, 1)], []]), "each job an operation"),
         (lambda: pp.problems.JobShop([(0, 1)]), "times must be jobs of"),
         (lambda: pp.problems.JobShop([[(0, 1.5)]]), "whole numbers .* got \\(0, 1.5\\) in job 0"),
         (lambda: pp.problems.JobShop([[(-1, 1)]]), "whole numbers of at least 0"),
-        (lambda: pp.problems.TravellingSalesman(4).tour_length((1, 3)), "leave out the cities 2"),
+        (lambda: lab.problems.TravellingSalesman(4).tour_length((1, 3)), "leave out the cities 2"),
         (lambda: pp.problems.JobShop().makespan(SHORTEST[:-2]), "leave out 2 operations"),
-        (lambda: pp.problems.TravellingSalesman(4).tour_length((1, 4)), "no action 4: .* 0 to 3"),
+        (lambda: lab.problems.TravellingSalesman(4).tour_length((1, 4)), "no action 4: .* 0 to 3"),
         (lambda: pp.problems.JobShop().makespan((0, -1)), "no action -1: .* 0 to 5"),
     ],
 )
@@ -326,7 +327,7 @@ every_form = pytest.mark.parametrize("form", FORMS.values(), ids=FORMS)
 def test_plans_are_legal_and_best(problem, form):
     # Any call of an illegal action is an error, or a reward that is not a number.
     plan = pp.plan(form(problem), budget=2_000, discount=0.99, seed=0)
-    assert pp.simple_regret(form(problem), plan) == pytest.approx(0.0)
+    assert pp.problems.simple_regret(form(problem), plan) == pytest.approx(0.0)
     state = problem.initial_state
     for action in plan.actions:
         assert action in problem.legal(state)
@@ -336,7 +337,7 @@ def test_plans_are_legal_and_best(problem, form):
 @every_form
 @pytest.mark.parametrize("budget", [30, 200])
 def test_an_episode_is_legal_to_its_end(form, budget):
-    problem = pp.problems.TravellingSalesman(num_cities=10, seed=1)
+    problem = lab.problems.TravellingSalesman(num_cities=10, seed=1)
     episode = pp.control(form(problem), budget=budget, steps=20, discount=0.99, seed=0)
     assert episode.terminated
     assert len(episode.actions) == 9
@@ -351,23 +352,24 @@ def test_an_episode_is_legal_to_its_end(form, budget):
 
 @every_form
 def test_an_episode_without_a_discount(form):
-    problem = pp.problems.TravellingSalesman(num_cities=7, seed=1)
+    problem = lab.problems.TravellingSalesman(num_cities=7, seed=1)
     episode = pp.control(form(problem), budget=300, horizon=6, discount=1.0, seed=0)
     assert episode.terminated
     assert episode.discounted_return == pytest.approx(-problem.tour_length(episode.actions))
 
 
-@pytest.mark.parametrize("problem", [pp.problems.TravellingSalesman(20), MASKED[4]], ids=name)
+@pytest.mark.parametrize("problem", [lab.problems.TravellingSalesman(20), MASKED[4]], ids=name)
 def test_the_compiled_form_is_played_as_the_python_one(problem):
     # An array model draws other actions in place of those that are not legal: it has one stream.
     planner = pp.Platypus(0.99)
-    played = [pp.control(FORMS[form](problem), planner, budget=150, steps=40, seed=0).actions
-              for form in ("python", "compiled")]  # fmt: skip
+    models = [FORMS[form](problem) for form in ("python", "compiled")]
+    played = [pp.control(model, planner=planner, budget=150, steps=40, seed=0).actions
+              for model in models]  # fmt: skip
     assert played[0] == played[1]
 
 
 def test_an_episode_with_penalties():
-    problem = pp.problems.TravellingSalesman(num_cities=6, seed=3, penalty=2.0)
+    problem = lab.problems.TravellingSalesman(num_cities=6, seed=3, penalty=2.0)
     episode = pp.control(problem, budget=3_000, steps=20, discount=0.99, seed=0)
     assert episode.terminated
     assert problem.tour_length(episode.actions) < 1.1 * problem.optimum()

@@ -7,6 +7,7 @@ import pytest
 from random_trees import PLANNERS, Counted, can_use
 
 import platypoos as pp
+from platypoos import lab
 
 RESETTING = [name for name in PLANNERS if can_use(name, "reset")]
 
@@ -14,7 +15,7 @@ RESETTING = [name for name in PLANNERS if can_use(name, "reset")]
 @pytest.mark.parametrize("name", RESETTING)
 def test_ends_by_chance_leave_the_books_in_order(name):
     """A cliff, from which one slips at every tenth step; 20 seeds, both forms, 400 calls."""
-    problem = pp.problems.Cliff(width=8, slip=0.1, fall=20.0)
+    problem = lab.problems.Cliff(width=8, slip=0.1, fall=20.0)
     for seed in range(20):
         model = problem.compiled() if seed % 2 else problem
         planner = PLANNERS[name](0.95)

@@ -8,6 +8,7 @@ import gymnasium
 import numpy as np
 import pytest
 from environments import NAMED
+from parts import in_parts
 
 import platypoos as pp
 from platypoos.checks import same
@@ -40,8 +41,9 @@ def reference(name, model, actions, seeds, number):
 
 
 @pytest.mark.filterwarnings("ignore")  # of the environments
+@in_parts(4, TRAJECTORIES)
 @pytest.mark.parametrize("name", NAMED)
-def test_restored_states_go_on_identically(name):
+def test_restored_states_go_on_identically(name, cases):
     truth = NAMED[name]
     model = pp.GymnasiumModel(name, **truth.options)
     assert (model.method, model.access.value) == (truth.method, truth.access)
@@ -50,7 +52,7 @@ def test_restored_states_go_on_identically(name):
     # Where the emulator itself is no reference: its chance, and what it does once after a reset.
     unlike = getattr(keeper, "sticky", 0) or name == "ALE/Tetris-v5"
     restored = 0
-    for number in range(TRAJECTORIES):
+    for number in cases:
         actions = [model.env_actions[i] for i in rng.integers(model.actions.n, size=LENGTH)]
         seeds = rng.integers(2**32, size=LENGTH).tolist()
         keeper.reset(number)
@@ -69,7 +71,7 @@ def test_restored_states_go_on_identically(name):
                 got = keeper.step(actions[step], np.random.default_rng(seeds[step]))
                 assert same((keeper.observe(got[0]), got[1], bool(got[2])), seen[step])
             restored += 1
-    assert restored == TRAJECTORIES * POINTS
+    assert restored == len(cases) * POINTS
 
 
 @pytest.mark.filterwarnings("ignore")

@@ -12,7 +12,7 @@ CUBE = Box(-1.0, 1.0, (6,))
 
 
 def test_one_coordinate_at_a_time_and_corners():
-    listed = pp.sparse_actions(CUBE)
+    listed = pp.models.sparse_actions(CUBE)
     assert len(listed) == 25
     assert all(CUBE.contains(action) for action in listed)
     assert len({action.tobytes() for action in listed}) == 25
@@ -25,16 +25,16 @@ def test_one_coordinate_at_a_time_and_corners():
 
 
 def test_corners_are_seeded():
-    one, same, other = (pp.sparse_actions(CUBE, 40, seed) for seed in (0, 0, 1))
+    one, same, other = (pp.models.sparse_actions(CUBE, 40, seed) for seed in (0, 0, 1))
     assert np.array_equal(one, same)
     assert not np.array_equal(one, other)
     assert len(one) == 40
-    assert np.array_equal(one[:25], pp.sparse_actions(CUBE))
+    assert np.array_equal(one[:25], pp.models.sparse_actions(CUBE))
 
 
 def test_rest_is_where_zero_is_or_next_to_it():
     car = Box(np.array([-1.0, 0.0, 0.2]), np.array([1.0, 1.0, 1.0]), dtype=np.float64)
-    listed = pp.sparse_actions(car)
+    listed = pp.models.sparse_actions(car)
     assert listed[0].tolist() == [0.0, 0.0, 0.2]
     assert len(listed) == 11  # rest is a bound in two of them: 1 + 4, and 6 of 8 corners are new
     assert len({action.tobytes() for action in listed}) == len(listed)
@@ -42,7 +42,7 @@ def test_rest_is_where_zero_is_or_next_to_it():
 
 @pytest.mark.parametrize(("size", "number"), [(1, 3), (2, 9), (3, 13), (17, 69), (100, 256)])
 def test_how_many(size, number):
-    assert len(pp.sparse_actions(Box(-1.0, 1.0, (size,)))) == number
+    assert len(pp.models.sparse_actions(Box(-1.0, 1.0, (size,)))) == number
 
 
 @pytest.mark.parametrize(
@@ -58,7 +58,7 @@ def test_how_many(size, number):
 )
 def test_what_cannot_be_listed(space, options, match):
     with pytest.raises(pp.InvalidArgument, match=match):
-        pp.sparse_actions(space, **options)
+        pp.models.sparse_actions(space, **options)
 
 
 def test_a_model_with_sparse_actions():

@@ -16,7 +16,8 @@ def drive(agent, problem, steps, seed=0):
     rng = np.random.default_rng(seed)
     state, rewards, plans = problem.initial_state, [], []
     for _ in range(steps):
-        plan = agent.act(state)
+        agent.act(state)
+        plan = agent.plan
         state, reward, _ = problem.step(state, plan.action, rng)
         agent.observe(reward)
         rewards.append(reward)
@@ -31,7 +32,8 @@ def test_control_is_a_loop_over_an_agent():
     agent = pp.Agent(problem, budget=200, discount=0.9, seed=planning)
     state, actions = problem.initial_state, []
     for _ in range(6):
-        plan = agent.act(state)
+        agent.act(state)
+        plan = agent.plan
         state, reward, _ = problem.step(state, plan.action, acting)
         agent.observe(reward, state)
         actions.append(plan.action)
@@ -57,7 +59,8 @@ def test_it_finds_its_place_by_the_state_alone():
     problem = pp.problems.Garnet(20, 3, seed=1)
     agent = pp.Agent(problem, budget=300, discount=0.9, seed=0)
     state = problem.initial_state
-    first = agent.act(state)
+    agent.act(state)
+    first = agent.plan
     known = agent._memory.plain.session.graph.known
     state, _, _ = problem.step(state, first.action, np.random.default_rng(0))
     agent.act(state)  # nothing was observed
@@ -72,12 +75,14 @@ def test_observed_states_are_planned_from():
     agent = pp.Agent(problem, budget=100, discount=0.9, seed=0)
     with pytest.raises(InvalidArgument, match="nothing to observe"):
         agent.observe(1.0)
-    first = agent.act()  # the initial state
+    agent.act()
+    first = agent.plan  # the initial state
     assert first.state == problem.initial_state
     state, reward, _ = problem.step(first.state, first.action, np.random.default_rng(0))
     agent.observe(reward, state)
-    assert agent.act().state == state
-    with pytest.raises(InvalidArgument, match="where is the system"):
+    agent.act()
+    assert agent.plan.state == state
+    with pytest.raises(InvalidArgument, match="the current state is unknown"):
         agent.act()
 
 
@@ -86,7 +91,7 @@ def test_another_action_than_planned_is_observed():
     agent = pp.Agent(problem, budget=200, discount=0.9, seed=0)
     rng, state = np.random.default_rng(0), problem.initial_state
     for _ in range(5):
-        other = 1 - agent.act(state).action
+        other = 1 - agent.act(state)
         state, reward, _ = problem.step(state, other, rng)
         agent.observe(reward, action=other)
     assert agent._memory.plain.dropped == []  # the reward is that of the other action
@@ -98,7 +103,7 @@ def test_the_callers_environment_is_not_moved():
     twin.reset(seed=3)
     agent = pp.Agent(pp.GymnasiumModel(env), budget=200, discount=0.9, seed=0)
     for _ in range(15):
-        action = agent.model.env_actions[agent.act().action]
+        action = agent.model.env_actions[agent.act()]
         seen, reward, terminated, _, _ = env.step(action)
         expected, _, _, _, _ = twin.step(action)
         agent.observe(reward)
@@ -112,7 +117,8 @@ def test_the_system_may_be_another_than_the_model():
     agent = pp.Agent(problem, budget=200, discount=0.9, seed=0)
     rng, state = np.random.default_rng(0), problem.initial_state
     for _ in range(10):
-        plan = agent.act(state)
+        agent.act(state)
+        plan = agent.plan
         state, reward, _ = real.step(state, plan.action, rng)
         agent.observe(reward, state)
     assert agent.steps == 10
@@ -131,7 +137,7 @@ def test_settings_are_checked():
     with pytest.raises(InvalidArgument, match=r"pass budget= .* or deadline="):
         pp.Agent(problem)
     with pytest.raises(InvalidArgument, match="no setting for its memory"):
-        pp.Agent(problem, budget=10, planner=pp.UCT(0.9, horizon=5), memory=100)
+        pp.Agent(problem, budget=10, planner=pp.planners.UCT(0.9, horizon=5), memory=100)
     with pytest.raises(InvalidArgument, match="discount"):
         pp.Agent(problem, budget=10, planner=pp.Platypus(0.9), discount=0.8)
 
@@ -152,7 +158,8 @@ def test_a_request_for_all_actions_keeps_to_the_deadline():
     agent = pp.Agent(model, deadline=0.05, discount=0.9, seed=0)
     for _ in range(5):
         made.clear()
-        plan = agent.act(1)
+        agent.act(1)
+        plan = agent.plan
         assert len(made) <= 11
         assert plan.calls == len(made)
 
@@ -160,11 +167,14 @@ def test_a_request_for_all_actions_keeps_to_the_deadline():
 def test_a_model_slower_than_the_deadline_is_called_once_and_told_of():
     model, made = slow(0.05, 3)
     agent = pp.Agent(model, deadline=0.01, discount=0.9, seed=0)
-    plan = agent.act(1)
+    agent.act(1)
+    plan = agent.plan
     assert plan.calls == len(made) == 1
     with pytest.warns(UserWarning, match="a call of the model takes"):  # the second time
-        assert agent.act(1).calls == 1
-    assert agent.act(1).calls == 1  # warned of once
+        agent.act(1)
+    assert agent.plan.calls == 1
+    agent.act(1)
+    assert agent.plan.calls == 1  # warned of once
 
 
 @pytest.mark.parametrize("access", ["restore", "reset"])

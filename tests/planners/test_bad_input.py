@@ -33,10 +33,10 @@ def test_a_discount_in_percent():
         pp.plan(MODEL, budget=100, discount=95)
 
 
-@pytest.mark.parametrize("given", ["uct", "UCT", pp.UCT])
+@pytest.mark.parametrize("given", ["uct", "UCT", pp.planners.UCT])
 def test_a_planner_by_its_name(given):
     with pytest.raises(
-        pp.InvalidArgument, match=r"write planner=pp\.UCT\(discount=0\.95, horizon=…"
+        pp.InvalidArgument, match=r"write planner=pp\.planners\.UCT\(discount=0\.95, horizon=…"
     ):
         pp.plan(MODEL, budget=100, planner=given)
     with pytest.raises(pp.InvalidArgument, match=r"planner must be .* got 'best'$"):
@@ -49,7 +49,7 @@ def test_rewards_of_32_bits():
 
     assert pp.plan(model(np.float32(0.5)), budget=20, discount=0.5, seed=0).value > 0.5
     for reward in (np.float32("inf"), np.float32("nan"), np.array(np.inf, np.float32)):
-        with pytest.raises(pp.RewardError, match="must be finite"):
+        with pytest.raises(pp.errors.RewardError, match="must be finite"):
             pp.plan(model(reward), budget=20)
         assert not pp.check_model(model(reward)).ok
 
@@ -68,7 +68,7 @@ def test_the_five_values_of_an_environment():
     def step(state, action, rng):
         return state, 0.0, False, False, {}
 
-    with pytest.raises(pp.TransitionError, match="look like Gymnasium's five"):
+    with pytest.raises(pp.errors.TransitionError, match="look like Gymnasium's five"):
         pp.plan(pp.FunctionModel(step, 2, 0), budget=10)
 
 
@@ -80,10 +80,10 @@ def test_discount_of_plan_control_and_schedules(discount):
     with pytest.raises(pp.InvalidArgument, match=wanted):
         pp.control(MODEL, budget=100, steps=1, discount=discount)
     for schedule in (
-        pp.schedules.platypoos,
-        pp.schedules.sequool,
-        pp.schedules.stroquool,
-        pp.schedules.uniform,
+        pp.planners.schedules.platypoos,
+        pp.planners.schedules.sequool,
+        pp.planners.schedules.stroquool,
+        pp.planners.schedules.uniform,
     ):
         with pytest.raises(pp.InvalidArgument, match="discount must be in"):
             schedule(100, 2, discount)
@@ -95,38 +95,77 @@ def test_budget_of_every_planner(make):
     with pytest.raises(pp.InvalidArgument, match=match):
         make(0.9).plan(MODEL, budget=1)
     with pytest.raises(pp.InvalidArgument, match=match):
-        pp.control(MODEL, make(0.9), budget=1, steps=1)
+        pp.control(MODEL, planner=make(0.9), budget=1, steps=1)
 
 
 @pytest.mark.parametrize(
     ("make", "match"),
     [
-        (lambda: pp.OLOP(0.9, reward_max=math.inf), "reward_max must be a finite number"),
-        (lambda: pp.OPD(0.9, reward_max=0.0), "reward_max must be above reward_min, got 0 and 0"),
+        (lambda: pp.planners.OLOP(0.9, reward_max=math.inf), "reward_max must be a finite number"),
         (
-            lambda: pp.OPD(0.9, reward_max=1, reward_min=2),
+            lambda: pp.planners.OPD(0.9, reward_max=0.0),
+            "reward_max must be above reward_min, got 0 and 0",
+        ),
+        (
+            lambda: pp.planners.OPD(0.9, reward_max=1, reward_min=2),
             "above reward_min, got 1 and 2",
         ),
-        (lambda: pp.OPD(0.9, reward_max=1, reward_min="low"), "reward_min must be .* 'low'"),
-        (lambda: pp.OLOP(0.9, reward_max=1, noise=-1), "noise must be .* at least 0, got -1"),
-        (lambda: pp.StoSOO(0.9, noise=math.nan), "noise must be .* got nan"),
-        (lambda: pp.UCT(0.9, scale=True, horizon=5), "scale must be .* got True"),
-        (lambda: pp.UCT(0.9, scale=-1.0, horizon=5), "scale must be .* at least 0, got -1"),
-        (lambda: pp.UCT(0.9, scale=1.0, horizon=0), "horizon must be a whole number .* got 0"),
-        (lambda: pp.BRUE(0.9, horizon=2.5), "horizon must be a whole number .* got 2.5"),
-        (lambda: pp.SequentialHalving(0.9, horizon=None), "horizon must be .* got None"),
-        (lambda: pp.BAIMCTS(0.9, reward_max=1, depth=0), "depth must be"),
-        (lambda: pp.BAIMCTS(0.9, reward_max=1, depth=2, delta=1), "delta .* below 1, got 1"),
-        (lambda: pp.BAIMCTS(0.9, reward_max=1, depth=2, rule="ucb"), "rule must be .* 'ucb'"),
-        (lambda: pp.StOP(0.9, reward_max=1, epsilon=0), "epsilon must be .* above 1e-12, got 0"),
-        (lambda: pp.TrailBlazer(0.9, reward_max=1, epsilon=-1), "epsilon .* above 1e-12, got -1"),
-        (lambda: pp.TrailBlazer(0.9, reward_max=1, epsilon=1, delta=0), "delta .* above 1e-12"),
-        (lambda: pp.SOO(0.9, reward_floor=math.inf), "reward_floor must be"),
-        (lambda: pp.KLOLOP(0.9, reward_max=1, guaranteed="no"), "guaranteed must be True or"),
-        (lambda: pp.Uniform(0.9, share="no"), "share must be True or False, got 'no'"),
-        (lambda: pp.OPD(0.9, reward_max=1e308), "beyond all measure"),
-        (lambda: pp.StOP(0.9, reward_max=1, epsilon=1e-300), "epsilon must be .* above 1e-12"),
-        (lambda: pp.TrailBlazer(0.9, reward_max=1, epsilon=1, delta=1e-300), "delta .* above"),
+        (
+            lambda: pp.planners.OPD(0.9, reward_max=1, reward_min="low"),
+            "reward_min must be .* 'low'",
+        ),
+        (
+            lambda: pp.planners.OLOP(0.9, reward_max=1, noise=-1),
+            "noise must be .* at least 0, got -1",
+        ),
+        (lambda: pp.planners.StoSOO(0.9, noise=math.nan), "noise must be .* got nan"),
+        (lambda: pp.planners.UCT(0.9, scale=True, horizon=5), "scale must be .* got True"),
+        (
+            lambda: pp.planners.UCT(0.9, scale=-1.0, horizon=5),
+            "scale must be .* at least 0, got -1",
+        ),
+        (
+            lambda: pp.planners.UCT(0.9, scale=1.0, horizon=0),
+            "horizon must be a whole number .* got 0",
+        ),
+        (lambda: pp.planners.BRUE(0.9, horizon=2.5), "horizon must be a whole number .* got 2.5"),
+        (lambda: pp.planners.SequentialHalving(0.9, horizon=None), "horizon must be .* got None"),
+        (lambda: pp.planners.BAIMCTS(0.9, reward_max=1, depth=0), "depth must be"),
+        (
+            lambda: pp.planners.BAIMCTS(0.9, reward_max=1, depth=2, delta=1),
+            "delta .* below 1, got 1",
+        ),
+        (
+            lambda: pp.planners.BAIMCTS(0.9, reward_max=1, depth=2, rule="ucb"),
+            "rule must be .* 'ucb'",
+        ),
+        (
+            lambda: pp.planners.StOP(0.9, reward_max=1, epsilon=0),
+            "epsilon must be .* above 1e-12, got 0",
+        ),
+        (
+            lambda: pp.planners.TrailBlazer(0.9, reward_max=1, epsilon=-1),
+            "epsilon .* above 1e-12, got -1",
+        ),
+        (
+            lambda: pp.planners.TrailBlazer(0.9, reward_max=1, epsilon=1, delta=0),
+            "delta .* above 1e-12",
+        ),
+        (lambda: pp.planners.SOO(0.9, reward_floor=math.inf), "reward_floor must be"),
+        (
+            lambda: pp.planners.KLOLOP(0.9, reward_max=1, guaranteed="no"),
+            "guaranteed must be True or",
+        ),
+        (lambda: pp.planners.Uniform(0.9, share="no"), "share must be True or False, got 'no'"),
+        (lambda: pp.planners.OPD(0.9, reward_max=1e308), "beyond all measure"),
+        (
+            lambda: pp.planners.StOP(0.9, reward_max=1, epsilon=1e-300),
+            "epsilon must be .* above 1e-12",
+        ),
+        (
+            lambda: pp.planners.TrailBlazer(0.9, reward_max=1, epsilon=1, delta=1e-300),
+            "delta .* above",
+        ),
     ],
 )
 def test_what_planners_are_told(make, match):
@@ -142,7 +181,7 @@ def test_budget_below_the_number_of_actions(budget):
     with pytest.raises(pp.InvalidArgument, match=match):
         pp.control(MODEL, budget=budget, steps=1, discount=0.9)
     with pytest.raises(pp.InvalidArgument, match=match):
-        pp.schedules.platypoos(budget, 2, 0.9)
+        pp.planners.schedules.platypoos(budget, 2, 0.9)
 
 
 @pytest.mark.parametrize("budget", [10.5, "many", None])
@@ -165,7 +204,7 @@ def test_access():
     with pytest.raises(pp.InvalidArgument, match=r"access must be .* got 'teleport'"):
         pp.plan(MODEL, budget=100, discount=0.9, access="teleport")
     with pytest.raises(pp.InvalidArgument, match="access must be"):
-        pp.schedules.platypoos(100, 2, 0.9, "teleport")
+        pp.planners.schedules.platypoos(100, 2, 0.9, "teleport")
     with pytest.raises(pp.InvalidArgument, match="access must be"):
         pp.FunctionModel(lambda s, a, r: (s, 0.0, False), 2, 0, access="teleport")
 
@@ -201,9 +240,9 @@ def test_planner_options(options):
     with pytest.raises(pp.InvalidArgument, match="must be"):
         pp.PlaTyPOOS(0.9, **options)
     with pytest.raises(pp.InvalidArgument, match="reward_floor must be"):
-        pp.Uniform(0.9, reward_floor=math.nan)
+        pp.planners.Uniform(0.9, reward_floor=math.nan)
     with pytest.raises(pp.InvalidArgument, match="budget_use must be"):
-        pp.schedules.platypoos(100, 2, 0.9, budget_use="some")  # type: ignore[arg-type]
+        pp.planners.schedules.platypoos(100, 2, 0.9, budget_use="some")  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("number", [0, -1, 2.0, "two", True])
@@ -213,7 +252,7 @@ def test_number_of_actions(number):
     with pytest.raises(pp.InvalidArgument, match="actions must"):
         pp.ArrayModel(lambda s, a, r: (s, a, False), number, 0.0)
     with pytest.raises(pp.InvalidArgument, match="actions must"):
-        pp.schedules.platypoos(100, number, 0.9)
+        pp.planners.schedules.platypoos(100, number, 0.9)
 
 
 def test_model_arguments():
@@ -244,7 +283,7 @@ def test_simple_regret_of_an_unknown_model():
     model = pp.FunctionModel(lambda s, a, r: (s, 1.0, False), 2, 0)
     plan = pp.plan(model, budget=50, discount=0.9, seed=0)
     with pytest.raises(pp.InvalidArgument, match="optimal values of FunctionModel are not known"):
-        pp.simple_regret(model, plan)
+        pp.problems.simple_regret(model, plan)
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import platypoos as pp
-from platypoos.plan import CLEAR, PROVED
+from platypoos.results import CLEAR, PROVED
 
 
 class RandomProcess:
@@ -338,7 +338,7 @@ def test_boxes_are_planned_for_in_open_loop_and_plans_say_so():
         episode = pp.control(model, budget=300, discount=0.95, steps=40, seed=seed)
         assert sum(episode.rewards) > -60
     with pytest.raises(pp.InvalidArgument, match="UCT chooses from a finite list"):
-        pp.UCT(0.9, horizon=5).plan(model, budget=100)
+        pp.planners.UCT(0.9, horizon=5).plan(model, budget=100)
 
 
 # ------------------------------------------------------------------ clocks, failures, interrupts
@@ -408,7 +408,7 @@ def test_a_step_that_changes_its_state_is_noticed():
         return state, 0.0, False
 
     model = pp.FunctionModel(step, 2, [0], dynamics="random")
-    with pytest.raises(pp.DynamicsError, match="changed the state"):
+    with pytest.raises(pp.errors.DynamicsError, match="changed the state"):
         pp.plan(model, budget=200, discount=0.9, seed=0)
 
 
@@ -492,7 +492,7 @@ def test_memory_makes_later_plans_better():
         lost = []
         for memory in (0, 10**8):
             planner = pp.Platypus(0.9, memory=memory)
-            episode = pp.control(process.model(), planner, budget=25, steps=20, seed=seed)
+            episode = pp.control(process.model(), planner=planner, budget=25, steps=20, seed=seed)
             pairs = zip(episode.states, episode.actions, strict=False)
             lost.append(np.mean([q[state].max() - q[state, action] for state, action in pairs]))
         gains.append(lost[0] - lost[1])

@@ -66,7 +66,7 @@ def test_estimates_are_honest():
         process = Process(seed % 20)
         model = process.model()
         task = Task(
-            model, 0, 1_500, 3, Access.RESTORE, np.random.default_rng(seed), seed=seed, ledgers=[]
+            model, 0, 1_500, 3, Access.RESTORE, np.random.default_rng(seed), seed=seed, samplers=[]
         )
         session = Session(task, GAMMA)
         session.spend()
@@ -170,7 +170,7 @@ def test_pairs_draw_the_same_numbers():
     """Where what was learned is the rule, all gains are 0 however much chance does."""
     process = Process(5)
     simulator = Session(
-        Task(process.model(), 0, 400, 3, Access.RESTORE, np.random.default_rng(0), ledgers=[]),
+        Task(process.model(), 0, 400, 3, Access.RESTORE, np.random.default_rng(0), samplers=[]),
         GAMMA,
     ).simulator
     knowledge = Knowledge(GAMMA, 3, None, 0)

@@ -7,16 +7,17 @@ import math
 import numpy as np
 import pytest
 import textbook
-from random_trees import RandomTree
+from parts import in_parts
+from random_trees import SequenceTree
 
 import platypoos as pp
-from platypoos.ledger.tree import OPENED
 from platypoos.planners.olop import episodes_and_length
+from platypoos.trees.tree import OPENED
 
 CASES = 200  # random models for each planner; seeds 0 … 199
 
 
-class Recorded(RandomTree):
+class Recorded(SequenceTree):
     """Writes down what is played, episode by episode."""
 
     def __init__(self, *args):
@@ -47,13 +48,14 @@ def discounted(rewards, gamma):
     return sum(gamma**t * reward for t, reward in enumerate(rewards))
 
 
+@in_parts(40, CASES)
 @pytest.mark.parametrize("access", ["restore", "reset"])
-def test_olop_plays_the_sequences_of_the_textbook(access):
+def test_olop_plays_the_sequences_of_the_textbook(access, cases):
     alone = played = 0
-    for seed in range(CASES):
+    for seed in cases:
         model, record, gamma, budget = random_case(seed)
         width = float(np.random.default_rng(seed).choice([0.0, 0.1, 1.0]))
-        planner = pp.OLOP(gamma, reward_max=1.2, noise=width)
+        planner = pp.planners.OLOP(gamma, reward_max=1.2, noise=width)
         plan = planner.plan(model, budget=budget, seed=seed, access=access)
         episodes, length = episodes_and_length(budget, model.actions.n, gamma)
         for actions, rewards, ended in model.episodes:
@@ -67,14 +69,15 @@ def test_olop_plays_the_sequences_of_the_textbook(access):
     assert alone > played / 4, (alone, played)  # most choices are not mere ties
 
 
-def test_kl_olop_plays_the_sequences_of_the_textbook():
+@in_parts(40, CASES)
+def test_kl_olop_plays_the_sequences_of_the_textbook(cases):
     alone = played = 0
-    for seed in range(CASES):
+    for seed in cases:
         model, record, gamma, budget = random_case(seed)
         guaranteed = seed % 2 == 0
         # Sometimes the range is wrong.
         low, high = [(-0.2, 1.2), (0.0, 0.7), (-5.0, 5.0)][seed % 3]
-        planner = pp.KLOLOP(gamma, reward_min=low, reward_max=high, guaranteed=guaranteed)
+        planner = pp.planners.KLOLOP(gamma, reward_min=low, reward_max=high, guaranteed=guaranteed)
         plan = planner.plan(model, budget=budget, seed=seed)
         episodes, length = episodes_and_length(budget, model.actions.n, gamma)
         threshold = math.log(episodes)
@@ -89,11 +92,12 @@ def test_kl_olop_plays_the_sequences_of_the_textbook():
     assert alone > played / 4, (alone, played)
 
 
-def test_hoo_plays_the_sequences_of_the_textbook():
+@in_parts(40, CASES)
+def test_hoo_plays_the_sequences_of_the_textbook(cases):
     alone = played = 0
-    for seed in range(CASES):
+    for seed in cases:
         model, record, gamma, budget = random_case(seed)
-        planner = pp.HOO(gamma, reward_max=0.3)
+        planner = pp.planners.HOO(gamma, reward_max=0.3)
         plan = planner.plan(model, budget=budget, seed=seed)
         episodes, length = episodes_and_length(budget, model.actions.n, gamma)
         book = textbook.HOOBook(record, length, episodes, 0.3 / (1 - gamma))
@@ -106,11 +110,12 @@ def test_hoo_plays_the_sequences_of_the_textbook():
     assert alone > played / 4, (alone, played)
 
 
+@in_parts(40, CASES)
 @pytest.mark.parametrize("access", ["restore", "reset"])
-@pytest.mark.parametrize("kind", [pp.UCT, pp.PolynomialUCT])
-def test_uct_has_the_statistics_of_a_dictionary(kind, access):
+@pytest.mark.parametrize("kind", [pp.planners.UCT, pp.planners.PolynomialUCT])
+def test_uct_has_the_statistics_of_a_dictionary(kind, access, cases):
     alone = played = 0
-    for seed in range(CASES):
+    for seed in cases:
         model, record, gamma, budget = random_case(seed)
         scale = float(np.random.default_rng(seed).choice([0.1, 1.0]))
         plan = kind(gamma, scale=scale, horizon=4).plan(
@@ -119,7 +124,7 @@ def test_uct_has_the_statistics_of_a_dictionary(kind, access):
         horizon = min(4, budget // model.actions.n)
 
         def bonus(visits, tries, scale=scale):
-            if kind is pp.UCT:
+            if kind is pp.planners.UCT:
                 return scale * math.sqrt(math.log(visits) / tries)
             return scale * visits**0.25 / tries**0.5
 
@@ -140,10 +145,11 @@ def test_uct_has_the_statistics_of_a_dictionary(kind, access):
     assert alone > played / 4, (alone, played)
 
 
-def test_brue_switches_and_updates_as_in_the_textbook():
-    for seed in range(CASES):
+@in_parts(40, CASES)
+def test_brue_switches_and_updates_as_in_the_textbook(cases):
+    for seed in cases:
         model, record, gamma, budget = random_case(seed, most_calls=300)
-        plan = pp.BRUE(gamma, horizon=4).plan(model, budget=budget, seed=seed)
+        plan = pp.planners.BRUE(gamma, horizon=4).plan(model, budget=budget, seed=seed)
         book = textbook.BRUEBook(record, min(4, math.isqrt(budget // model.actions.n)))
         for number, (actions, rewards, ended) in enumerate(model.episodes, 1):
             book.allows(number, actions, rewards)
@@ -159,10 +165,10 @@ def test_brue_switches_and_updates_as_in_the_textbook():
 @pytest.mark.parametrize(
     "planner",
     [
-        pp.BRUE(0.9, horizon=5),
-        pp.HOO(0.9, reward_max=1.0),
-        pp.UCT(0.9, scale=1.0, horizon=5),
-        pp.SequentialHalving(0.9, horizon=5),
+        pp.planners.BRUE(0.9, horizon=5),
+        pp.planners.HOO(0.9, reward_max=1.0),
+        pp.planners.UCT(0.9, scale=1.0, horizon=5),
+        pp.planners.SequentialHalving(0.9, horizon=5),
     ],
     ids=lambda planner: planner.name,
 )
@@ -180,14 +186,15 @@ def test_random_steps_are_uniform(planner):
     assert counts / counts.sum() == pytest.approx(np.full(3, 1 / 3), abs=0.085)
 
 
-def test_opd_expands_in_the_order_of_brute_force():
+@in_parts(40, CASES)
+def test_opd_expands_in_the_order_of_brute_force(cases):
     alone = opened = 0
-    for seed in range(CASES):
+    for seed in cases:
         rng = np.random.default_rng(seed)
         num_actions = int(rng.integers(1, 4))
         gamma = float(rng.choice([0.0, 0.5, 0.9]))
         budget = int(rng.integers(num_actions, 120))
-        model = RandomTree(seed, num_actions, 0.0, float(rng.choice([0.0, 0.2])))
+        model = SequenceTree(seed, num_actions, 0.0, float(rng.choice([0.0, 0.2])))
         order = []
         seen = {}
 
@@ -198,7 +205,7 @@ def test_opd_expands_in_the_order_of_brute_force():
             seen[after.state] = after
             return after
 
-        planner = pp.OPD(gamma, reward_max=1.0)
+        planner = pp.planners.OPD(gamma, reward_max=1.0)
         plan = planner.plan(pp.FunctionModel(step, num_actions, ()), budget=budget, seed=seed)
 
         def value(node, seen=seen, gamma=gamma):
@@ -231,16 +238,18 @@ def test_the_regret_of_opd_obeys_its_bound():
     for seed in range(200):
         problem = pp.problems.Garnet(20, 3, seed=seed)
         for gamma, budget in [(0.5, 30), (0.8, 300), (0.95, 3_000)]:
-            plan = pp.OPD(gamma, reward_max=1.0).plan(problem.compiled(), budget=budget, seed=seed)
+            plan = pp.planners.OPD(gamma, reward_max=1.0).plan(
+                problem.compiled(), budget=budget, seed=seed
+            )
             tree = plan.tree
             opened = np.flatnonzero(tree.flags[: tree.num_nodes] & OPENED)
             bound = gamma ** int(tree.depth[opened].max()) / (1 - gamma)
-            assert pp.simple_regret(problem, plan) <= bound + 1e-12
+            assert pp.problems.simple_regret(problem, plan) <= bound + 1e-12
             bounded += bound < 0.5
     assert bounded > 100
 
 
-class Listed(RandomTree):
+class Listed(SequenceTree):
     """Offers the one successor of a state as a list."""
 
     max_successors = 1
@@ -249,17 +258,22 @@ class Listed(RandomTree):
         return [(1.0, *self.step(state, action, None))]
 
 
-def test_op_mdp_is_opd_where_dynamics_are_deterministic():
-    for seed in range(CASES):
+@in_parts(40, CASES)
+def test_op_mdp_is_opd_where_dynamics_are_deterministic(cases):
+    for seed in cases:
         rng = np.random.default_rng(seed)
         num_actions = int(rng.integers(1, 4))
         gamma = float(rng.choice([0.6, 0.9]))
         budget = int(rng.integers(num_actions, 120))  # not so deep that values tie by rounding
         ends = float(rng.choice([0.0, 0.1]))
-        trees = [kind(seed, num_actions, 0.0, ends) for kind in (RandomTree, Listed, RandomTree)]
+        trees = [
+            kind(seed, num_actions, 0.0, ends) for kind in (SequenceTree, Listed, SequenceTree)
+        ]
         plans = [
             kind(gamma, reward_max=1.0).plan(tree, budget=budget, seed=seed)
-            for kind, tree in zip((pp.OPD, pp.OPMDP, pp.OPMDP), trees, strict=True)
+            for kind, tree in zip(
+                (pp.planners.OPD, pp.planners.OPMDP, pp.planners.OPMDP), trees, strict=True
+            )
         ]
         # The same leaves are expanded, in the same order.
         orders = [list(dict.fromkeys(node[:-1] for node in tree.visits)) for tree in trees]

@@ -9,8 +9,8 @@ import pytest
 from random_trees import NARROW, THINKING
 
 import platypoos as pp
-from platypoos.ledger.tree import TERMINAL
 from platypoos.search.base import RangePlanner
+from platypoos.trees.tree import TERMINAL
 
 every_planner = pytest.mark.parametrize("make", THINKING.values(), ids=THINKING)
 every_access = pytest.mark.parametrize("access", ["restore", "reset"])
@@ -61,7 +61,7 @@ def test_terminal_states(make, access, sign):
     if isinstance(planner, RangePlanner):
         planner = replace(planner, reward_min=-1.0)
     # HOO's confidence intervals are as wide as the range of returns, 20, for a long time.
-    budget = 30_000 if isinstance(planner, pp.HOO) else 300
+    budget = 30_000 if isinstance(planner, pp.planners.HOO) else 300
     plan = planner.plan(problem, budget=budget, seed=0, access=access)
     assert plan.action == (0 if sign > 0 else 1)
     # At every depth exactly one child of the opened node ends.
@@ -69,7 +69,9 @@ def test_terminal_states(make, access, sign):
     if sign < 0:
         assert plan.value == 0.0
         # With RESET access the uniform planners walk on, and find that nothing comes any more.
-        assert plan.actions == (1,) or (access == "reset" and isinstance(make(0.9), pp.Uniform))
+        assert plan.actions == (1,) or (
+            access == "reset" and isinstance(make(0.9), pp.planners.Uniform)
+        )
 
 
 @every_planner
@@ -101,7 +103,7 @@ def test_random_dynamics_are_planned_open_loop():
     with pytest.raises(pp.InvalidArgument, match="can only be reset"):
         pp.plan(model, budget=100, discount=0.8, access="restore")
     forced = pp.FunctionModel(step, 2, 0)
-    with pytest.raises(pp.DynamicsError, match=r"dynamics=.random."):
+    with pytest.raises(pp.errors.DynamicsError, match=r"dynamics=.random."):
         pp.plan(forced, budget=4_000, discount=0.8, seed=0)
 
 
@@ -146,14 +148,14 @@ def test_control_noise_does_not_depend_on_the_planner():
     plain = pp.problems.SwitchChain()
 
     def noise(planner):
-        episode = pp.control(problem, planner, budget=100, steps=5, seed=3)
+        episode = pp.control(problem, planner=planner, budget=100, steps=5, seed=3)
         means = [
             plain.mean_reward(s, a)
             for s, a in zip(episode.states[:-1], episode.actions, strict=True)
         ]
         return np.subtract(episode.rewards, means)
 
-    first, second = noise(pp.PlaTyPOOS(0.95)), noise(pp.SequOOL(0.5))
+    first, second = noise(pp.PlaTyPOOS(0.95)), noise(pp.planners.SequOOL(0.5))
     assert np.abs(first).max() > 1
     np.testing.assert_allclose(first, second, atol=1e-9)
 

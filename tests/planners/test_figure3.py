@@ -7,15 +7,16 @@ import dataclasses
 import numpy as np
 import pytest
 from figure3 import figure_3
-from random_trees import Counted, RandomTree
+from parts import in_parts
+from random_trees import Counted, SequenceTree
 
 import platypoos as pp
-from platypoos.ledger.tree import OPENED
+from platypoos.trees.tree import OPENED
 
 
-def cases(count):
+def settings_of(seeds):
     """Trees, n, K, γ: h_max from 1 to about 40."""
-    for seed in range(count):
+    for seed in seeds:
         rng = np.random.default_rng([3, seed])
         n = int(np.exp(rng.uniform(np.log(130), np.log(20_000))))
         gamma = float(rng.choice([0.3, 0.5, 0.7, 0.8, 0.9, 0.95, 0.99]))
@@ -24,7 +25,7 @@ def cases(count):
 
 def plan_of(seed, n, num_actions, gamma, noise, **options):
     planner = pp.PlaTyPOOS(gamma, **options)
-    return planner.plan(RandomTree(seed, num_actions, noise), budget=n * num_actions, seed=seed)
+    return planner.plan(SequenceTree(seed, num_actions, noise), budget=n * num_actions, seed=seed)
 
 
 def seen(plan):
@@ -35,11 +36,12 @@ def seen(plan):
     return opened, pulls
 
 
-@pytest.mark.parametrize(("noise", "count"), [(0.0, 240), (0.5, 60)])
-def test_the_figure_to_the_letter(noise, count):
-    several, other_rows, other_choice = 0, 0, 0
-    for seed, n, num_actions, gamma in cases(count):
-        tree = RandomTree(seed, num_actions, noise)
+@in_parts(30, 150)
+@pytest.mark.parametrize("noise", [0.0, 0.5])
+def test_the_figure_to_the_letter(noise, cases):
+    several, other_rows, other_choice, count = 0, 0, 0, len(cases)
+    for seed, n, num_actions, gamma in settings_of(cases):
+        tree = SequenceTree(seed, num_actions, noise)
         expected = figure_3(lambda a, tree=tree: tree.sample(a)[0], n, num_actions, gamma)
         plan = plan_of(seed, n, num_actions, gamma, noise, faithful=True)
         case = f"{seed=} {n=} {num_actions=} {gamma=}"

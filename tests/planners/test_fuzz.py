@@ -90,7 +90,7 @@ def test_the_fuzzer_notices_errors_that_are_not_ours(monkeypatch):
     assert "an error that is not ours: KeyError" in complaint(case, outcome)
     outcome.error = None
     assert "was not told" in complaint(case, outcome)
-    outcome.error = pp.BudgetExceeded("too much")
+    outcome.error = pp.errors.BudgetExceeded("too much")
     assert "should not get out" in complaint(case, outcome)
 
 

@@ -8,7 +8,8 @@ from collections import defaultdict
 import numpy as np
 import pytest
 import textbook
-from random_trees import RandomTree
+from parts import in_parts
+from random_trees import SequenceTree
 
 import platypoos as pp
 from platypoos.planners import gumbel_mcts
@@ -16,7 +17,7 @@ from platypoos.planners import gumbel_mcts
 CASES = 200  # random models for each access; seeds 0 … 199
 
 
-class Recorded(RandomTree):
+class Recorded(SequenceTree):
     """Writes down every call: the sequence it evaluates, its reward, whether it ends."""
 
     def __init__(self, *args):
@@ -149,8 +150,9 @@ def simulations(book, calls, access):
         yield walk[-1][0], [reward for _, reward, _ in walk], walk[-1][2], len(walk)
 
 
+@in_parts(40, CASES)
 @pytest.mark.parametrize("access", ["restore", "reset"])
-def test_it_makes_the_choices_of_the_textbook(access, monkeypatch):
+def test_it_makes_the_choices_of_the_textbook(access, monkeypatch, cases):
     searches = []
     begin = gumbel_mcts.begin_search
 
@@ -160,7 +162,7 @@ def test_it_makes_the_choices_of_the_textbook(access, monkeypatch):
 
     monkeypatch.setattr(gumbel_mcts, "begin_search", spy)
     alone = choices = 0
-    for seed in range(CASES):
+    for seed in cases:
         rng = np.random.default_rng(seed)
         num_actions = int(rng.integers(1, 7))
         kind = Valued if seed % 4 == 0 else Recorded
@@ -169,7 +171,7 @@ def test_it_makes_the_choices_of_the_textbook(access, monkeypatch):
         horizon = int(rng.integers(1, 5)) if seed % 3 == 0 else None
         gamma = float(rng.choice([0.0, 0.3, 0.6])) if horizon is None else 1.0
         budget = int(rng.integers(num_actions, 120))
-        planner = pp.GumbelMCTS(
+        planner = pp.planners.GumbelMCTS(
             gamma,
             max_considered=int(rng.choice([1, 3, 16])),
             gumbel_scale=float(rng.choice([0.0, 1.0])),
@@ -204,7 +206,7 @@ def test_the_first_actions_are_halved(num_actions, budget, visits):
     """Every action ends the episode; the later its number, the smaller its reward."""
     model = pp.FunctionModel(lambda s, action, rng: (s, -float(action), True), num_actions, 0)
     for seed in range(5):
-        plan = pp.GumbelMCTS(0.9).plan(model, budget=budget, seed=seed)
+        plan = pp.planners.GumbelMCTS(0.9).plan(model, budget=budget, seed=seed)
         tree = plan.tree
         found = np.zeros(num_actions, int)
         found[tree.action[1 : tree.num_nodes]] = tree.pulls[1 : tree.num_nodes]
@@ -218,7 +220,7 @@ def test_it_considers_some_actions_at_random():
     model = pp.FunctionModel(lambda s, action, rng: (s, float(action), True), 10, 0)
     counts = np.zeros(10, int)
     for seed in range(400):
-        plan = pp.GumbelMCTS(0.9, max_considered=3).plan(model, budget=40, seed=seed)
+        plan = pp.planners.GumbelMCTS(0.9, max_considered=3).plan(model, budget=40, seed=seed)
         tried = np.flatnonzero(~np.isnan(plan.action_values))
         assert len(tried) == 3
         assert plan.action == tried.max()
@@ -233,7 +235,7 @@ def test_scale_and_shift_do_not_matter(access, scale, shift):
         problem = pp.problems.Garnet(10, 3, seed=seed)
         other = pp.problems.Tabular(problem.successor, scale * problem.reward + shift)
         plans = [
-            pp.GumbelMCTS(0.9).plan(model.compiled(), budget=300, seed=seed, access=access)
+            pp.planners.GumbelMCTS(0.9).plan(model.compiled(), budget=300, seed=seed, access=access)
             for model in (problem, other)
         ]
         assert plans[0].actions == plans[1].actions
@@ -250,7 +252,7 @@ def test_noise_is_averaged_by_reset():
 
     model = pp.FunctionModel(step, 2, 0)
     plans = [
-        pp.GumbelMCTS(0.9).plan(model, budget=4_000, seed=seed, access="reset")
+        pp.planners.GumbelMCTS(0.9).plan(model, budget=4_000, seed=seed, access="reset")
         for seed in range(20)
     ]
     assert sum(plan.action for plan in plans) == 20
@@ -266,7 +268,7 @@ def test_random_dynamics_are_planned_open_loop():
 
     model = pp.FunctionModel(step, 2, 0, access=pp.Access.RESET)
     for seed in range(10):
-        plan = pp.GumbelMCTS(0.8).plan(model, budget=4_000, seed=seed)
+        plan = pp.planners.GumbelMCTS(0.8).plan(model, budget=4_000, seed=seed)
         assert plan.action == 0
         assert 30.0 < plan.value < 36.0  # 0.9 · 0.8 · 10 / (1 − 0.8) = 36, and fewer steps seen
         assert plan.tree.pulls[: plan.tree.num_nodes].sum() >= plan.calls
@@ -279,12 +281,14 @@ def test_nothing_is_counted_after_an_end_by_chance():
         return state, 1.0, rng.random() < 0.5
 
     model = pp.FunctionModel(step, 1, 0, access=pp.Access.RESET)
-    values = [pp.GumbelMCTS(0.9).plan(model, budget=4_000, seed=seed).value for seed in range(10)]
+    values = [
+        pp.planners.GumbelMCTS(0.9).plan(model, budget=4_000, seed=seed).value for seed in range(10)
+    ]
     assert np.mean(values) == pytest.approx(1 / 0.55, abs=0.1), values
 
 
 def test_bad_parameters_are_named():
     with pytest.raises(pp.InvalidArgument, match=r"max_considered must be a whole number .* got 0"):
-        pp.GumbelMCTS(0.9, max_considered=0)
+        pp.planners.GumbelMCTS(0.9, max_considered=0)
     with pytest.raises(pp.InvalidArgument, match=r"gumbel_scale must be .* at least 0, got -1"):
-        pp.GumbelMCTS(0.9, gumbel_scale=-1.0)
+        pp.planners.GumbelMCTS(0.9, gumbel_scale=-1.0)

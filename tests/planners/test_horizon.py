@@ -7,6 +7,7 @@ from functools import partial
 
 import numpy as np
 import pytest
+from parts import in_parts
 from random_trees import NARROW, PLANNERS, Counted, can_use
 
 import platypoos as pp
@@ -17,8 +18,8 @@ BLIND = {"one-step", "random"}  # they do not look further than a step, or not a
 BLIND |= NARROW  # nor these, if nothing new is to be seen there
 FINITE = {name: make for name, make in PLANNERS.items() if make(0.5).finite and name not in BLIND}
 TOLD = {  # what they must know, for rewards in [0, 1] and four steps
-    "uct": partial(pp.UCT, scale=2.0, horizon=20),
-    "polynomial-uct": partial(pp.PolynomialUCT, scale=2.0, horizon=20),
+    "uct": partial(pp.planners.UCT, scale=2.0, horizon=20),
+    "polynomial-uct": partial(pp.planners.PolynomialUCT, scale=2.0, horizon=20),
 }
 
 
@@ -26,12 +27,13 @@ def test_it_is_clear_who_takes_a_horizon():
     assert sorted(set(PLANNERS) - set(FINITE) - BLIND) == ["stop", "trailblazer"]
 
 
+@in_parts(16, PROBLEMS)
 @pytest.mark.parametrize("name", FINITE)
 @pytest.mark.parametrize("access", ["restore", "reset"])
-def test_without_a_discount_it_finds_the_best_action(name, access):
+def test_without_a_discount_it_finds_the_best_action(name, access, cases):
     make = TOLD.get(name, FINITE[name])
     budget = 100_000 if name == "hoo" else 20_000  # it shares nothing between sequences
-    for seed in range(PROBLEMS):
+    for seed in cases:
         problem = pp.problems.Garnet(6, 2, seed=seed, num_terminal=seed % 2)
         model = Counted(problem, "compiled").model
         plan = make(1.0).plan(model, budget=budget, horizon=STEPS, seed=seed, access=access)
@@ -59,7 +61,7 @@ def test_values_up_to_the_horizon_are_exact(name):
             plan = PLANNERS[name](discount).plan(problem, budget=5_000, horizon=STEPS, seed=seed)
             values = problem.finite_values(problem.initial_state, discount, STEPS)
             assert plan.value == pytest.approx(values.max())
-            assert pp.simple_regret(problem, plan) == pytest.approx(0.0)
+            assert pp.problems.simple_regret(problem, plan) == pytest.approx(0.0)
 
 
 def test_shifted_rewards_change_nothing():
@@ -69,7 +71,10 @@ def test_shifted_rewards_change_nothing():
         for shift in (-1_000.0, 1_000.0):
             plans = [
                 pp.PlaTyPOOS(1.0).plan(model, budget=2_000, horizon=6, seed=seed)
-                for model in (pp.ScaledReward(problem), pp.ScaledReward(problem, 1.0, shift))
+                for model in (
+                    pp.models.ScaledReward(problem),
+                    pp.models.ScaledReward(problem, 1.0, shift),
+                )
             ]
             assert plans[0].actions == plans[1].actions
 
@@ -120,7 +125,7 @@ def test_the_same_state_is_worth_less_later():
 def test_a_deadline_and_a_horizon():
     plan = pp.plan(pp.problems.Garnet(9, 3), deadline=0.05, discount=1.0, horizon=6, seed=0)
     assert plan.depth <= 6
-    assert pp.simple_regret(pp.problems.Garnet(9, 3), plan) == pytest.approx(0.0)
+    assert pp.problems.simple_regret(pp.problems.Garnet(9, 3), plan) == pytest.approx(0.0)
 
 
 @pytest.mark.parametrize("name", FINITE)
@@ -135,7 +140,7 @@ def test_what_was_seen_is_not_guessed(name):
 
     model = pp.FunctionModel(step, 2, (0, -1))
     planner = FINITE[name](1.0)
-    if isinstance(planner, pp.UCT):
+    if isinstance(planner, pp.planners.UCT):
         planner = type(planner)(1.0, scale=10.0, horizon=20)
     if hasattr(planner, "reward_min"):
         planner = dataclasses.replace(planner, reward_min=-10.0, reward_max=0.0)
@@ -162,18 +167,22 @@ def test_a_sum_without_end_is_refused():
     with pytest.raises(pp.InvalidArgument, match="horizon must be a whole number of at least 1"):
         pp.plan(model, budget=100, discount=1.0, horizon=0)
     with pytest.raises(pp.InvalidArgument, match="StOP plans for rewards without end"):
-        pp.StOP(0.5, reward_max=1.0, epsilon=0.5).plan(model, budget=100, horizon=3)
+        pp.planners.StOP(0.5, reward_max=1.0, epsilon=0.5).plan(model, budget=100, horizon=3)
     with pytest.raises(pp.InvalidArgument, match="TrailBlazer plans for rewards without end"):
-        pp.TrailBlazer(1.0, reward_max=1.0, epsilon=0.5)
+        pp.planners.TrailBlazer(1.0, reward_max=1.0, epsilon=0.5)
     with pytest.raises(pp.InvalidArgument, match="steps= or horizon= must say"):
         pp.control(model, budget=100, discount=0.9)
 
 
 def test_schedules_know_their_horizon():
-    for make in (pp.schedules.platypoos, pp.schedules.sequool, pp.schedules.stroquool):
+    for make in (
+        pp.planners.schedules.platypoos,
+        pp.planners.schedules.sequool,
+        pp.planners.schedules.stroquool,
+    ):
         for budget in (10, 100, 1_000, 10_000):
             for horizon in (1, 2, 5, 30):
                 schedule = make(budget, 2, 1.0, horizon=horizon)
                 assert schedule.calls <= budget
                 assert schedule.depth <= horizon
-    assert "horizon 7" in str(pp.schedules.platypoos(100, 2, 1.0, horizon=7))
+    assert "horizon 7" in str(pp.planners.schedules.platypoos(100, 2, 1.0, horizon=7))

@@ -5,11 +5,12 @@ from __future__ import annotations
 import numba
 import numpy as np
 import pytest
+from parts import in_parts
 from random_trees import CONTENDERS, PLANNERS, THINKING, Counted, can_use
 
 import platypoos as pp
 
-CASES = 5_000  # seeds 0 … 4,999, two hundred to a test
+CASES = 5_000  # seeds 0 … 4,999
 FINITE = [name for name, make in PLANNERS.items() if make(0.5).finite]
 
 
@@ -51,10 +52,10 @@ def random_case(seed, masks=None):
     return counted, PLANNERS[name](discount), max(budget, num_actions), horizon
 
 
-@pytest.mark.parametrize("part", range(CASES // 200))
-def test_no_illegal_action_is_called_or_recommended(part):
+@in_parts(1_000, CASES)
+def test_no_illegal_action_is_called_or_recommended(cases):
     used = 0
-    for seed in range(200 * part, 200 * part + 200):
+    for seed in cases:
         counted, planner, budget, horizon = random_case(seed)
         plan = planner.plan(counted.model, budget=budget, seed=seed, horizon=horizon)
         case = f"{seed=} {planner} {budget=} {horizon=} {counted.model.access}"
@@ -172,8 +173,8 @@ def test_masks_that_make_no_sense_are_named(legal, match):
     model = pp.FunctionModel(walk, 3, (), legal=legal)
     for planner in (
         pp.Platypus(0.9),
-        pp.UCT(0.9, scale=1.0, horizon=5),
-        pp.OPD(0.9, reward_max=2.0),
+        pp.planners.UCT(0.9, scale=1.0, horizon=5),
+        pp.planners.OPD(0.9, reward_max=2.0),
     ):
         with pytest.raises(pp.ModelError, match=match) as caught:
             planner.plan(model, budget=300, seed=0)
@@ -239,13 +240,13 @@ def test_the_check_finds_masks_that_change_and_legal_actions_that_raise():
 def test_control_acts_legally_and_wrappers_keep_masks():
     problem = pp.problems.Garnet(12, 4, seed=3)
     masks = random_masks(np.random.default_rng(3), 12, 4)
-    for planner in (None, pp.UCT(0.9, scale=1.0, horizon=10), pp.Random(0.9)):
+    for planner in (None, pp.planners.UCT(0.9, scale=1.0, horizon=10), pp.planners.Random(0.9)):
         counted = Counted(problem, "python", masks)
-        noisy = pp.NoisyReward(counted.model, 0.1)
-        pp.control(noisy, planner, budget=100, steps=30, seed=0)
+        noisy = pp.models.NoisyReward(counted.model, 0.1)
+        pp.control(noisy, planner=planner, budget=100, steps=30, seed=0)
         assert counted.illegal_calls == 0
         assert counted.calls > 0
-    array = pp.ScaledReward(Counted(problem, "array", masks).model, 2.0)
+    array = pp.models.ScaledReward(Counted(problem, "array", masks).model, 2.0)
     assert masks[problem.initial_state, pp.plan(array, budget=100, seed=0).action]
 
 
@@ -253,7 +254,7 @@ def test_a_repeated_action_stops_where_it_is_no_longer_legal():
     model = pp.FunctionModel(
         lambda x, a, rng: (x + 1, 1.0, False), 2, 0, legal=lambda x: [0, 1] if x < 2 else [1]
     )
-    repeated = pp.RepeatedAction(model, repeat=5, discount=1.0)
+    repeated = pp.models.RepeatedAction(model, repeat=5, discount=1.0)
     rng = np.random.default_rng(0)
     assert repeated.step(0, 0, rng) == (2, 2.0, False)
     assert repeated.step(0, 1, rng) == (5, 5.0, False)

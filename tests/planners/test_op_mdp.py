@@ -49,7 +49,7 @@ def test_bounds_and_decisions_against_value_iteration():
     for seed in range(50):
         model = Chancy(seed)
         exact = model.action_values(0.4)
-        plan = pp.OPMDP(0.4, reward_max=1.0).plan(model, budget=3_000, seed=seed)
+        plan = pp.planners.OPMDP(0.4, reward_max=1.0).plan(model, budget=3_000, seed=seed)
         assert plan.calls == model.listed <= 3_000
         assert (plan.action_values <= exact + 1e-12).all()  # they are lower bounds
         # The recommendation is as good as what its lower bound promises.
@@ -79,7 +79,7 @@ def test_leaves_are_expanded_in_the_order_of_brute_force():
         tree = SimpleNamespace(
             actions=2, initial_state=(0,), step=None, successors=successors, max_successors=3
         )
-        pp.OPMDP(gamma, reward_max=1.0).plan(tree, budget=150, seed=seed)
+        pp.planners.OPMDP(gamma, reward_max=1.0).plan(tree, budget=150, seed=seed)
         assert len(order) > 10
 
         def upper(history, expanded, listed=listed):
@@ -112,7 +112,7 @@ def test_leaves_are_expanded_in_the_order_of_brute_force():
 def test_more_calls_give_better_bounds():
     model = Chancy(0)
     values = [
-        pp.OPMDP(0.6, reward_max=1.0).plan(model, budget=n, seed=0).value
+        pp.planners.OPMDP(0.6, reward_max=1.0).plan(model, budget=n, seed=0).value
         for n in (10, 100, 1_000, 10_000)
     ]
     assert values == sorted(values)
@@ -127,7 +127,7 @@ def test_episodes_that_may_end():
                 return [(0.5, 1, 0.5, True), (0.5, 0, 0.5, False)]
             return [(1.0, 0, 0.3, False)]
 
-    plan = pp.OPMDP(0.5, reward_max=1.0).plan(Ending(0), budget=2_000, seed=0)
+    plan = pp.planners.OPMDP(0.5, reward_max=1.0).plan(Ending(0), budget=2_000, seed=0)
     # Always 1: 0.6. Once 0, then the best: V = max(0.3 + V/2, 0.5 + V/4) = 2/3, by action 0.
     assert plan.action == 0
     assert plan.value == pytest.approx(2 / 3, abs=1e-3)
@@ -151,7 +151,7 @@ def test_successors_that_are_wrong(listed, match):
     model = Chancy(0)
     model.successors = lambda state, action: listed  # type: ignore[method-assign]
     with pytest.raises(pp.ModelError, match=match) as caught:
-        pp.OPMDP(0.5, reward_max=1.0).plan(model, budget=100, seed=0)
+        pp.planners.OPMDP(0.5, reward_max=1.0).plan(model, budget=100, seed=0)
     assert caught.value.state == 0
     assert caught.value.tree is not None
 
@@ -159,7 +159,7 @@ def test_successors_that_are_wrong(listed, match):
 def test_what_it_needs_is_asked_for():
     model = Chancy(0)
     assert "or plan with OPMDP" in str(pp.check_model(model))
-    planner = pp.OPMDP(0.5, reward_max=1.0)
+    planner = pp.planners.OPMDP(0.5, reward_max=1.0)
     with pytest.raises(pp.InvalidArgument, match="budget 5 is below the 6 successors"):
         planner.plan(model, budget=5)
     assert planner.plan(model, budget=50, access="reset", seed=0).calls > 10

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from parts import in_parts
 from random_trees import Counted
 
 import platypoos as pp
@@ -41,9 +42,9 @@ def thought_for(model, budget, seed=0, discount=GAMMA, rules=None, access="resto
     return session
 
 
-@pytest.mark.parametrize("fifty", range(12))
-def test_the_budget_is_spent_and_never_a_call_more(fifty):
-    for seed in range(50 * fifty, 50 * fifty + 50):
+@in_parts(120, 600)
+def test_the_budget_is_spent_and_never_a_call_more(cases):
+    for seed in cases:
         rng = np.random.default_rng([11, seed])
         kind = ["python", "array", "compiled"][seed % 3]
         num_actions = int(rng.integers(1, 9))
@@ -72,7 +73,7 @@ def test_without_noise_it_finds_the_best_action(num_actions):
     for seed in range(200):
         problem = pp.problems.Garnet(5, num_actions, seed=seed)
         plan = platypus(0.8).plan(problem, budget=60, seed=seed)
-        assert pp.simple_regret(problem, plan) < 1e-12
+        assert pp.problems.simple_regret(problem, plan) < 1e-12
         assert plan.action_values == pytest.approx(problem.action_values(0, 0.8), rel=1e-9)
 
 
@@ -89,7 +90,7 @@ def test_what_is_known_is_solved_exactly(seed, states, actions, ends, discount):
     problem = pp.problems.Garnet(states, actions, seed=seed, num_terminal=min(ends, states - 1))
     plan = platypus(discount).plan(problem, budget=states * actions * 3 + 200, seed=seed)
     assert plan.action_values == pytest.approx(problem.action_values(0, discount), abs=1e-7)
-    assert pp.simple_regret(problem, plan) < 1e-7
+    assert pp.problems.simple_regret(problem, plan) < 1e-7
 
 
 def test_calls_are_given_back_only_when_asked_to():
@@ -180,7 +181,7 @@ def test_all_forms_plan_alike():
     forms = (problem, problem.array(), problem.compiled())
     plans = [platypus().plan(form, budget=400, seed=1) for form in forms]
     assert len({(plan.actions, plan.calls, plan.value) for plan in plans}) == 1
-    episodes = [pp.control(form, platypus(), budget=60, steps=8, seed=1) for form in forms]
+    episodes = [pp.control(form, planner=platypus(), budget=60, steps=8, seed=1) for form in forms]
     assert len({(episode.actions, episode.step_calls) for episode in episodes}) == 1
 
 
@@ -205,7 +206,7 @@ def test_affine_rewards_give_the_same_episode(seed, exponent, shift, noise):
             return int(successor[state, action]), float(alpha * mean + beta), False
 
         model = pp.FunctionModel(step, actions=2, initial_state=0)
-        return pp.control(model, platypus(0.75), budget=100, steps=4, seed=seed)
+        return pp.control(model, planner=platypus(0.75), budget=100, steps=4, seed=seed)
 
     scale = 2.0 ** round(exponent * np.log2(10))
     plain, other = episode(1.0, 0.0), episode(scale, shift * scale)
@@ -407,9 +408,10 @@ def test_reset_access_with_a_deadline():
         ("MiniGrid-DoorKey-5x5-v0", {}, 3_000, 40),
     ],
 )
-def test_silent_rewards_are_found(name, options, budget, steps):
-    for seed in range(2):
+@in_parts(1, 2)
+def test_silent_rewards_are_found(name, options, budget, steps, cases):
+    for seed in cases:
         model = pp.GymnasiumModel(name, seed=seed, **options)
-        episode = pp.control(model, platypus(), budget=budget, steps=steps, seed=seed)
+        episode = pp.control(model, planner=platypus(), budget=budget, steps=steps, seed=seed)
         assert episode.terminated
         assert episode.rewards[-1] > (-2 if name.startswith("Cliff") else 0)

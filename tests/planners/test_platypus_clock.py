@@ -178,12 +178,13 @@ def test_a_failure_in_an_episode_keeps_the_memory(at):
     agent = pp.Agent(pp.FunctionModel(step, 2, 0), planner=platypus(GAMMA), budget=50, seed=0)
     state = 0
     for _ in range((at - 1) // 50):
-        state = (state + agent.act(state).action + 1) % 30
+        state = (state + agent.act(state) + 1) % 30
         agent.observe(0.0, state)
     with pytest.raises(pp.ModelError, match="broken"):
         agent.act(state)
     fails = False
-    plan = agent.act(state)
+    agent.act(state)
+    plan = agent.plan
     assert plan.calls == 50
     assert np.isfinite(plan.value)
 

@@ -7,6 +7,7 @@ import pytest
 from test_platypus import platypus, thought_for
 
 import platypoos as pp
+from platypoos import lab
 from platypoos.graph import Graph
 from platypoos.planners.platypus.plan import Search
 from platypoos.planners.platypus.rules import Rules
@@ -106,7 +107,7 @@ def test_it_does_not_crash_early_to_save_the_way():
     # The prize behind the wall is worth the way; a crash is not, however early.
     for seed in range(10):
         for form, model in both(lane(3, 8), 3, (0, 0)):
-            episode = pp.control(model, platypus(GAMMA), budget=200, steps=16, seed=seed)
+            episode = pp.control(model, planner=platypus(GAMMA), budget=200, steps=16, seed=seed)
             assert not episode.terminated, f"{form} {seed=}"
             assert sum(episode.rewards) > 5.0, f"{form} {seed=}"
 
@@ -181,7 +182,7 @@ def test_an_end_that_nothing_can_avoid_is_postponed_or_taken_by_its_price():
 
 def test_going_on_is_counted_alike_for_all_that_go_on():
     # Of two sequences that do not end, what follows is the same: only what was seen decides.
-    session = thought_for(pp.problems.RandomTree(9, 3, 0), 60)
+    session = thought_for(lab.problems.RandomTree(9, 3, 0), 60)
     search = session.search
     search.recommend()
     graph = search.graph

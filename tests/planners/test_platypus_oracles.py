@@ -6,7 +6,7 @@ from itertools import product
 
 import numpy as np
 import pytest
-from random_trees import Counted, RandomTree
+from random_trees import Counted, SequenceTree
 from test_platypus import platypus
 
 import platypoos as pp
@@ -100,7 +100,7 @@ def test_trees_with_a_horizon_are_solved(ends):
         rng = RNG([32, seed])
         actions, depth = int(rng.integers(2, 4)), int(rng.integers(3, 6))
         discount = float(rng.choice([0.7, 0.95, 1.0]))
-        tree = RandomTree(seed, actions, 0.0, ends)
+        tree = SequenceTree(seed, actions, 0.0, ends)
         nodes = sum(actions**t for t in range(1, depth + 1))
         plan = platypus(discount).plan(tree, budget=3 * nodes + 200, seed=seed, horizon=depth)
         expected = best_sequence(tree, (), depth, discount)

@@ -8,7 +8,7 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
-from random_trees import RandomTree
+from random_trees import SequenceTree
 from test_platypus import thought_for
 
 from platypoos.planners.platypus import session as sessions
@@ -115,7 +115,7 @@ def test_rounds_open_what_the_published_rule_opens(rules, monkeypatch):
     rounds, deep, largest = 0, 0, 0
     for seed in range(SEEDS):
         actions, discount, ends, budget = settings(seed)
-        tree = RandomTree(seed, actions, 0.0, ends)
+        tree = SequenceTree(seed, actions, 0.0, ends)
         tree.sample = cache(tree.sample)
 
         def children(sequence, tree=tree, actions=actions):
@@ -149,7 +149,7 @@ def test_rounds_with_noise_have_the_samples_that_the_figure_asks_for(monkeypatch
     careful = 0
     for seed in range(60):
         actions, discount, ends, budget = settings(seed)
-        tree = RandomTree(seed, actions, 0.5, ends)
+        tree = SequenceTree(seed, actions, 0.5, ends)
         found, _ = rounds_of(tree, 4 * budget, seed, discount, ONLY_THE_TREE, monkeypatch)
         for done in found:
             if done.wide:
@@ -184,7 +184,7 @@ def test_the_tree_explorer_gets_its_share(noise, access):
     for seed in range(40):
         actions, discount, _, budget = settings(seed)
         budget *= 4
-        tree = RandomTree(seed, actions, noise)
+        tree = SequenceTree(seed, actions, noise)
         session = thought_for(tree, budget, seed, discount, rules, access)
         search = session.search
         before = budget - 2 * search.stage * (1 + rules.hearing_share)

@@ -175,7 +175,11 @@ def test_episodes_by_a_good_rule_are_not_worse_with_the_planner():
         best = optimal_actions(problem)
         rule = [a if rng.random() < 0.75 else int(rng.integers(3)) for a in best]
         episode = pp.control(
-            with_rule(problem, rule.__getitem__), platypus(GAMMA), budget=60, steps=15, seed=seed
+            with_rule(problem, rule.__getitem__),
+            planner=platypus(GAMMA),
+            budget=60,
+            steps=15,
+            seed=seed,
         )
         ours = sum(GAMMA**t * r for t, r in enumerate(episode.rewards))
         gains.append(ours - follow(problem, 0, rule.__getitem__, 15, GAMMA))

@@ -93,7 +93,7 @@ def test_same_episode_on_any_executor(pools):
     for seed in range(6):
         model, _ = table_model(seed)
         episodes = [
-            pp.control(model, platypus(GAMMA), budget=60, steps=4, seed=seed, executor=pool)
+            pp.control(model, planner=platypus(GAMMA), budget=60, steps=4, seed=seed, executor=pool)
             for pool in (None, *pools.values())
         ]
         first = episodes[0]

@@ -7,6 +7,7 @@ import pytest
 from test_platypus import GAMMA, platypus
 
 import platypoos as pp
+from platypoos import lab
 
 
 def test_the_interval_of_the_lead_holds():
@@ -95,7 +96,7 @@ def rare_rewards(seed):
     rng = np.random.default_rng(seed)
     successor = rng.integers(0, 20, (20, 3))
     chance = rng.uniform(0.002, 0.042, (20, 3))
-    return pp.problems.NoisyTable(successor, chance, 1.0, law="bernoulli")
+    return lab.problems.NoisyTable(successor, chance, 1.0, law="bernoulli")
 
 
 @pytest.mark.parametrize("stop_when_sure", [False, True])
@@ -119,7 +120,7 @@ def test_it_stops_when_sure_only_of_the_right_action():
         assert plan.enough or plan.calls == 20_000
         stopped += plan.calls < 20_000
         if plan.calls < 20_000:
-            assert pp.simple_regret(problem, plan) < 1e-9, f"{seed=}"
+            assert pp.problems.simple_regret(problem, plan) < 1e-9, f"{seed=}"
     assert stopped > 10
 
 

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import platypoos as pp
+from platypoos import lab
 
 GAMMA = 0.9
 
@@ -114,9 +115,9 @@ def test_rewards_that_shrink_with_depth():
     for budget in (100, 2_000):
         regrets = []
         for seed in range(20):
-            problem = pp.problems.RandomTree(12, 2, seed, decay=0.7)
+            problem = lab.problems.RandomTree(12, 2, seed, decay=0.7)
             plan = pp.Platypus(GAMMA).plan(problem.compiled(), budget=budget, seed=seed)
-            regrets.append(pp.simple_regret(problem, plan))
+            regrets.append(pp.problems.simple_regret(problem, plan))
         lost.append(np.mean(regrets))
     assert lost[1] <= lost[0]
     assert lost[1] < 0.05
@@ -128,8 +129,8 @@ def test_a_large_offset_changes_nothing(noise):
     # a tie may be decided the other way, and with noise that changes all samples that follow.
     lost = []
     for seed in range(40):
-        near = pp.problems.RandomTable(20, 3, seed, noise=noise)
-        far = pp.problems.RandomTable(20, 3, seed, noise=noise, scale=1e-6, offset=1e6)
+        near = lab.problems.RandomTable(20, 3, seed, noise=noise)
+        far = lab.problems.RandomTable(20, 3, seed, noise=noise, scale=1e-6, offset=1e6)
         plans = [
             pp.Platypus(GAMMA).plan(problem.compiled(), budget=1_000, seed=seed)
             for problem in (near, far)
@@ -147,8 +148,8 @@ def test_delayed_loops_are_all_sampled(budget):
     # of the loops' means: 0.002 is what UCT loses.
     lost = []
     for seed in range(20):
-        problem = pp.problems.Loops(4, 6, seed=seed, noise=0.5)
+        problem = lab.problems.Loops(4, 6, seed=seed, noise=0.5)
         plan = pp.Platypus(0.99).plan(problem.compiled(), budget=budget, seed=seed)
-        lost.append(pp.simple_regret(problem, plan) * (1 - 0.99))
+        lost.append(pp.problems.simple_regret(problem, plan) * (1 - 0.99))
         assert plan.calls == budget
     assert np.mean(lost) < 0.01

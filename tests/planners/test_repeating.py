@@ -9,7 +9,7 @@ import time
 from dataclasses import dataclass, field
 
 import pytest
-from random_trees import RandomTree
+from random_trees import SequenceTree
 
 import platypoos as pp
 from platypoos.checks import required_fields
@@ -32,7 +32,7 @@ def clock(monkeypatch):
 
 def timed(clock, fails_after=10**9):
     """A model whose calls take a millisecond of that clock, and a list of them."""
-    tree, made = RandomTree(0, 3, 0.0), []
+    tree, made = SequenceTree(0, 3, 0.0), []
 
     def step(state, action, rng):
         clock[0] += CALL
@@ -84,7 +84,7 @@ def test_it_stops_when_told_to(name, clock):
 
 
 @dataclass(frozen=True)
-class Recording(pp.OneStep):
+class Recording(pp.planners.OneStep):
     """Keeps the budget and the memory of each plan."""
 
     plans: list = field(default_factory=list)
@@ -106,13 +106,13 @@ def test_the_last_plan_has_most_of_the_calls_and_the_memory(clock):
 
 def test_an_interrupt_keeps_the_best_plan_so_far(clock):
     model, made = timed(clock, fails_after=300)
-    plan = pp.UCT(0.9, horizon=4).plan(model, budget=None, deadline=1.0, seed=0)
+    plan = pp.planners.UCT(0.9, horizon=4).plan(model, budget=None, deadline=1.0, seed=0)
     assert len(made) == 300
     assert plan.calls < 300
     model, _ = timed(clock, fails_after=300)
     with pytest.raises(KeyboardInterrupt) as caught:
-        pp.UCT(0.9, horizon=4).plan(model, budget=5_000, deadline=1.0, seed=0)
+        pp.planners.UCT(0.9, horizon=4).plan(model, budget=5_000, deadline=1.0, seed=0)
     assert caught.value.plan.budget == 5_000
     model, _ = timed(clock, fails_after=3)
     with pytest.raises(KeyboardInterrupt):
-        pp.UCT(0.9, horizon=4).plan(model, budget=None, deadline=1.0, seed=0)
+        pp.planners.UCT(0.9, horizon=4).plan(model, budget=None, deadline=1.0, seed=0)

@@ -9,12 +9,12 @@ import time
 
 import numpy as np
 import pytest
-from random_trees import Counted, RandomTree
+from random_trees import Counted, SequenceTree
 
 import platypoos as pp
 from platypoos.search.rounds import next_budget
 
-KINDS = [pp.PlaTyPOOS, pp.SequOOL, pp.StroquOOL]
+KINDS = [pp.PlaTyPOOS, pp.planners.SequOOL, pp.planners.StroquOOL]
 every_kind = pytest.mark.parametrize("kind", KINDS)
 every_access = pytest.mark.parametrize("access", ["restore", "reset"])
 
@@ -24,7 +24,7 @@ def compiled():
     """With a deadline, machine code must be there beforehand."""
     for kind in KINDS:
         for access in ("restore", "reset"):
-            kind(0.9).plan(RandomTree(0, 3, 0.0), budget=50, seed=0, access=access)
+            kind(0.9).plan(SequenceTree(0, 3, 0.0), budget=50, seed=0, access=access)
 
 
 @pytest.fixture
@@ -37,7 +37,7 @@ def clock(monkeypatch):
 
 def slow(clock, seconds, num_actions=3, seed=0, noise=0.0):
     """A model whose calls take some seconds of that clock, and a list of them."""
-    tree = RandomTree(seed, num_actions, noise)
+    tree = SequenceTree(seed, num_actions, noise)
     made = []
 
     def step(state, action, rng):
@@ -56,12 +56,12 @@ def test_the_last_complete_round_recommends(kind, access):
     for seed, limit in enumerate([4, 10, 50, 200, 1_000, 3_000]):
         calls, best, size = 0, None, 3
         while True:
-            plan = planner.plan(RandomTree(seed, 3, 0.0), budget=size, seed=0, access=access)
+            plan = planner.plan(SequenceTree(seed, 3, 0.0), budget=size, seed=0, access=access)
             if calls + plan.calls >= limit:
                 break
             calls, best, size = calls + plan.calls, plan, 2 * size
         found = planner.plan(
-            RandomTree(seed, 3, 0.0), budget=None, stop=limit.__le__, seed=0, access=access
+            SequenceTree(seed, 3, 0.0), budget=None, stop=limit.__le__, seed=0, access=access
         )
         assert found.actions == best.actions
         assert found.value == pytest.approx(best.value)
@@ -104,7 +104,7 @@ def test_the_deadline_is_kept_and_used(kind, access, clock):
 @every_kind
 def test_a_round_that_takes_longer_than_foreseen_is_dropped(kind, clock):
     # Calls are a hundred times slower from the 500th on: the last round is not completed.
-    tree = RandomTree(0, 3, 0.0)
+    tree = SequenceTree(0, 3, 0.0)
     made = []
 
     def step(state, action, rng):
@@ -117,7 +117,7 @@ def test_a_round_that_takes_longer_than_foreseen_is_dropped(kind, clock):
     assert 500 <= len(made) <= 510
     assert plan.calls == len(made)
     sizes = [3 * 2**i for i in range(8)]
-    rounds = [kind(0.9).plan(RandomTree(0, 3, 0.0), budget=size, seed=0) for size in sizes]
+    rounds = [kind(0.9).plan(SequenceTree(0, 3, 0.0), budget=size, seed=0) for size in sizes]
     assert plan.actions in {found.actions for found in rounds}
 
 
@@ -128,7 +128,7 @@ def test_a_hundred_actions_and_time_for_ten_calls(kind, access, clock):
     plan = kind(0.9).plan(model, budget=None, deadline=0.05, seed=0, access=access)
     assert plan.calls == len(made)
     assert len(made) in {10, 11}
-    best = max(made, key=lambda a: RandomTree(0, 100, 0.0).sample(a)[0])
+    best = max(made, key=lambda a: SequenceTree(0, 100, 0.0).sample(a)[0])
     assert plan.actions == best  # of those that were tried
 
 
@@ -151,7 +151,9 @@ def test_a_budget_and_a_deadline(kind, access, clock):
         )  # time enough: nearly all of the budget is one round
         assert plan.calls == len(made) <= budget == plan.budget
         if budget >= 100:
-            alone = kind(0.9).plan(RandomTree(0, 3, 0.0), budget=budget // 2, access=access, seed=0)
+            alone = kind(0.9).plan(
+                SequenceTree(0, 3, 0.0), budget=budget // 2, access=access, seed=0
+            )
             assert plan.depth >= alone.depth
         model, made = slow(clock, 0.001)
         short = kind(0.9).plan(model, budget=budget, deadline=0.5, seed=seed, access=access)
@@ -182,7 +184,7 @@ def test_the_budget_of_the_next_round():
 @every_kind
 @pytest.mark.parametrize("after", [1, 2, 4, 50, 400])
 def test_ctrl_c(kind, after):
-    tree = RandomTree(0, 3, 0.0)
+    tree = SequenceTree(0, 3, 0.0)
     calls = 0
 
     def step(state, action, rng):
@@ -211,7 +213,7 @@ def test_ctrl_c(kind, after):
 
 @every_kind
 def test_a_failing_model_is_told_with_all_calls(kind):
-    tree = RandomTree(0, 3, 0.0)
+    tree = SequenceTree(0, 3, 0.0)
     calls = 0
 
     def step(state, action, rng):
@@ -230,14 +232,15 @@ def test_a_failing_model_is_told_with_all_calls(kind):
 @every_access
 def test_agents_and_control(kind, access, clock):
     model, made = slow(clock, 0.001)
-    episode = pp.control(model, kind(0.9), deadline=0.1, steps=4, seed=0, access=access)
+    episode = pp.control(model, planner=kind(0.9), deadline=0.1, steps=4, seed=0, access=access)
     assert len(episode.actions) == 4
     assert len(made) == sum(episode.step_calls) + 4  # and those of acting
     assert all(60 <= calls <= 120 for calls in episode.step_calls)
     agent = pp.Agent(model, planner=kind(0.9), deadline=0.05, horizon=3, seed=0, access=access)
     state = ()
     for left in (3, 2, 1):
-        plan = agent.act(state)
+        agent.act(state)
+        plan = agent.plan
         assert plan.horizon == left
         assert plan.calls <= 60
         assert plan.depth <= left

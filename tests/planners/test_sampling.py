@@ -15,7 +15,12 @@ from platypoos.planners.sampling.noise import coloured
 from platypoos.planners.sampling.predictive import between_knots
 from platypoos.search.base import Asked
 
-KINDS = [pp.MPPI, pp.PredictiveSampling, pp.CEM, pp.RandomShooting]
+KINDS = [
+    pp.planners.MPPI,
+    pp.planners.PredictiveSampling,
+    pp.planners.CEM,
+    pp.planners.RandomShooting,
+]
 BOX = pp.Box([-1.0, -2.0], [1.0, 6.0])
 
 
@@ -215,12 +220,12 @@ def shares_of(number, iterations):
 
 
 CASES = {
-    "mppi": (pp.MPPI, TextbookMPPI, {"sigma": 0.6, "temperature": 0.1, "beta": 2.0}),
-    "mppi white": (pp.MPPI, TextbookMPPI, {"sigma": 0.4, "temperature": 0.3, "beta": 0.0}),
-    "predictive": (pp.PredictiveSampling, TextbookPredictive, {"sigma": 0.6, "knots": 5}),
-    "cem": (pp.CEM, TextbookCEM, {"sigma": 0.5, "beta": 2.0}),
-    "cem pink": (pp.CEM, TextbookCEM, {"sigma": 0.8, "beta": 1.0}),
-    "shooting": (pp.RandomShooting, TextbookShooting, {}),
+    "mppi": (pp.planners.MPPI, TextbookMPPI, {"sigma": 0.6, "temperature": 0.1, "beta": 2.0}),
+    "mppi white": (pp.planners.MPPI, TextbookMPPI, {"sigma": 0.4, "temperature": 0.3, "beta": 0.0}),
+    "predictive": (pp.planners.PredictiveSampling, TextbookPredictive, {"sigma": 0.6, "knots": 5}),
+    "cem": (pp.planners.CEM, TextbookCEM, {"sigma": 0.5, "beta": 2.0}),
+    "cem pink": (pp.planners.CEM, TextbookCEM, {"sigma": 0.8, "beta": 1.0}),
+    "shooting": (pp.planners.RandomShooting, TextbookShooting, {}),
 }
 
 
@@ -251,15 +256,15 @@ def test_the_plans_of_the_textbook_decision_after_decision(case, valued, length)
 
 def test_shares_of_the_textbook():
     for number in (15, 37, 100, 333):
-        sizes = Gaussian(pp.CEM(0.9), 5, 2, np.random.default_rng(0)).sizes(number)
+        sizes = Gaussian(pp.planners.CEM(0.9), 5, 2, np.random.default_rng(0)).sizes(number)
         assert sizes == shares_of(number, 3)
         assert sum(sizes) == number
     assert sizes[0] > sizes[1] > sizes[2]
-    few = Gaussian(pp.CEM(0.9, population=40, elites=10), 5, 2, np.random.default_rng(0))
+    few = Gaussian(pp.planners.CEM(0.9, population=40, elites=10), 5, 2, np.random.default_rng(0))
     assert few.sizes(150) == [40, 32, 26, 20, 20, 12]
-    short = Gaussian(pp.CEM(0.9), 5, 2, np.random.default_rng(0))
+    short = Gaussian(pp.planners.CEM(0.9), 5, 2, np.random.default_rng(0))
     assert [short.sizes(number) for number in (1, 9, 10, 14)] == [[1], [9], [6, 4], [8, 6]]
-    told = Gaussian(pp.CEM(0.9, iterations=3), 5, 2, np.random.default_rng(0))
+    told = Gaussian(pp.planners.CEM(0.9, iterations=3), 5, 2, np.random.default_rng(0))
     assert [told.sizes(number) for number in (2, 9)] == [[1, 1], shares_of(9, 3)]
 
 
@@ -363,7 +368,7 @@ def test_the_same_seed_makes_the_same_plan_on_any_executor(kind):
 @kinds()
 def test_episodes_are_the_same_on_any_executor_and_by_reset(kind):
     def play(**how):
-        return pp.control(model_of(), kind(0.9), budget=150, steps=6, seed=3, **how)
+        return pp.control(model_of(), planner=kind(0.9), budget=150, steps=6, seed=3, **how)
 
     here = play()
     with ThreadPoolExecutor(2) as pool:
@@ -386,7 +391,7 @@ def test_array_models_get_whole_batches(kind):
     arrays = pp.ArrayModel(steps, BOX, np.zeros(2))
     plan = kind(0.9, length=10).plan(arrays, budget=1_000, seed=0)
     assert sum(sizes) == plan.calls <= 1_000
-    assert max(sizes) == 100 if kind is not pp.CEM else max(sizes) == shares_of(100, 3)[0]
+    assert max(sizes) == 100 if kind is not pp.planners.CEM else max(sizes) == shares_of(100, 3)[0]
     other = kind(0.9, length=10).plan(model_of(), budget=1_000, seed=0)
     np.testing.assert_allclose(plan.action, other.action, atol=1e-9)
 
@@ -452,7 +457,8 @@ def test_more_calls_park_a_cart(kind):
     scores = []
     for budget in (20, 2_000):
         episodes = [
-            pp.control(model, kind(0.95), budget=budget, steps=40, seed=seed) for seed in range(3)
+            pp.control(model, planner=kind(0.95), budget=budget, steps=40, seed=seed)
+            for seed in range(3)
         ]
         scores.append(np.mean([sum(episode.rewards) for episode in episodes]))
     assert scores[1] > scores[0]
@@ -466,9 +472,9 @@ def test_what_was_learned_is_kept_from_step_to_step():
         return state, -float(np.sum((action - 0.9) ** 2)), False
 
     model = pp.FunctionModel(step, pp.Box([-1.0] * 6, [1.0] * 6), 0)
-    for kind in (pp.MPPI, pp.PredictiveSampling, pp.CEM):
+    for kind in (pp.planners.MPPI, pp.planners.PredictiveSampling, pp.planners.CEM):
         planner = kind(0.9, length=5)
-        kept = pp.control(model, planner, budget=100, steps=25, seed=0)
+        kept = pp.control(model, planner=planner, budget=100, steps=25, seed=0)
         alone = [planner.plan(model, budget=100, seed=seed).action for seed in range(10)]
         fresh = np.mean([step(0, action, None)[1] for action in alone])
         assert np.mean(kept.rewards[-5:]) > 0.5 * fresh, kind
@@ -489,7 +495,7 @@ def test_nothing_is_counted_after_the_horizon(kind):
     assert plan.value <= 3.0
     shorter = kind(1.0, length=2).plan(model, budget=300, horizon=3, seed=0)
     assert shorter.value > 1e5  # it stops before the horizon, so the value counts
-    episode = pp.control(model, kind(1.0), budget=100, horizon=6, seed=0)
+    episode = pp.control(model, planner=kind(1.0), budget=100, horizon=6, seed=0)
     assert len(episode.actions) == 6
 
 
@@ -500,7 +506,7 @@ def test_walks_that_ended_earn_nothing_more(kind):
 
     model = pp.FunctionModel(step, pp.Box(-1, 1), 0, value=lambda state: -1.0)
     plan = kind(0.9, length=8).plan(model, budget=400, seed=0)
-    if kind is not pp.MPPI:  # the mean of many
+    if kind is not pp.planners.MPPI:  # the mean of many
         assert plan.value == pytest.approx(-0.1)
         assert plan.action > 0.0
         assert len(plan.actions) == 1
@@ -518,7 +524,7 @@ def test_plans_have_trees_states_and_explanations(tmp_path):
         assert np.array_equal(plan.action, plan.actions[0])
         assert len(plan.action_values) == plan.num_actions > 1
         assert plan.action_values[plan.action_index] == plan.value
-        if kind is not pp.MPPI:
+        if kind is not pp.planners.MPPI:
             assert plan.lead.estimate >= 0.0
             state, total = (0.0, 0.0), 0.0
             for t, action in enumerate(plan.actions):
@@ -528,7 +534,7 @@ def test_plans_have_trees_states_and_explanations(tmp_path):
             assert plan.states[plan.node] == pytest.approx(state)
         assert "Take" in plan.explain(tmp_path / "why.html").summary
         assert str(plan)
-        episode = pp.control(model_of(), kind(0.9), budget=100, steps=2, seed=0)
+        episode = pp.control(model_of(), planner=kind(0.9), budget=100, steps=2, seed=0)
         assert len(episode.plans) == 2
         assert episode.plans[0].brief().value == episode.plans[0].value
 
@@ -536,7 +542,7 @@ def test_plans_have_trees_states_and_explanations(tmp_path):
 # ------------------------------------------------------------------ clocks
 
 
-@pytest.mark.parametrize("kind", [pp.MPPI, pp.PredictiveSampling])
+@pytest.mark.parametrize("kind", [pp.planners.MPPI, pp.planners.PredictiveSampling])
 def test_deadlines_and_stops(kind):
     step = counted(push)
     plan = kind(0.9).plan(model_of(step), budget=None, deadline=0.1, seed=0)
@@ -551,7 +557,7 @@ def test_deadlines_and_stops(kind):
     np.testing.assert_allclose(both.action, whole.action)  # so few are one batch
 
 
-@pytest.mark.parametrize("kind", [pp.MPPI, pp.PredictiveSampling])
+@pytest.mark.parametrize("kind", [pp.planners.MPPI, pp.planners.PredictiveSampling])
 def test_a_model_that_is_slower_than_the_deadline(kind):
     import time
 
@@ -564,7 +570,7 @@ def test_a_model_that_is_slower_than_the_deadline(kind):
     BOX.check(plan.action)
 
 
-@pytest.mark.parametrize("kind", [pp.MPPI, pp.PredictiveSampling])
+@pytest.mark.parametrize("kind", [pp.planners.MPPI, pp.planners.PredictiveSampling])
 def test_an_interrupted_plan_is_not_lost(kind):
     step = counted(push)
 
@@ -584,7 +590,7 @@ def test_an_interrupted_plan_is_not_lost(kind):
 # ------------------------------------------------------------------ bad input
 
 
-@pytest.mark.parametrize("kind", [pp.MPPI, pp.PredictiveSampling])
+@pytest.mark.parametrize("kind", [pp.planners.MPPI, pp.planners.PredictiveSampling])
 def test_lists_are_refused_by_name(kind):
     message = rf"{kind.__name__} chooses from a box of numbers \(pp\.Box\), but .*Discrete\(2\)"
     with pytest.raises(pp.InvalidArgument, match=message):
@@ -596,7 +602,7 @@ def test_lists_are_refused_by_name(kind):
 def test_planners_for_lists_name_those_for_boxes():
     names = "Platypus, CEM, MPPI, PredictiveSampling or RandomShooting"
     with pytest.raises(pp.InvalidArgument, match=names):
-        pp.UCT(0.9, horizon=5).plan(model_of(), budget=100)
+        pp.planners.UCT(0.9, horizon=5).plan(model_of(), budget=100)
 
 
 @kinds()
@@ -660,20 +666,20 @@ def test_values_and_rules_that_are_wrong(kind):
 @pytest.mark.parametrize(
     ("kind", "settings"),
     [
-        (pp.MPPI, {"sigma": 0.0}),
-        (pp.MPPI, {"sigma": math.nan}),
-        (pp.MPPI, {"temperature": -1.0}),
-        (pp.MPPI, {"beta": -0.5}),
-        (pp.MPPI, {"length": 0}),
-        (pp.PredictiveSampling, {"sigma": "wide"}),
-        (pp.PredictiveSampling, {"knots": 0}),
-        (pp.PredictiveSampling, {"knots": 2.5}),
-        (pp.CEM, {"sigma": -1.0}),
-        (pp.CEM, {"beta": math.inf}),
-        (pp.CEM, {"iterations": 0}),
-        (pp.CEM, {"elites": 0}),
-        (pp.CEM, {"population": 3, "elites": 4}),
-        (pp.RandomShooting, {"length": -1}),
+        (pp.planners.MPPI, {"sigma": 0.0}),
+        (pp.planners.MPPI, {"sigma": math.nan}),
+        (pp.planners.MPPI, {"temperature": -1.0}),
+        (pp.planners.MPPI, {"beta": -0.5}),
+        (pp.planners.MPPI, {"length": 0}),
+        (pp.planners.PredictiveSampling, {"sigma": "wide"}),
+        (pp.planners.PredictiveSampling, {"knots": 0}),
+        (pp.planners.PredictiveSampling, {"knots": 2.5}),
+        (pp.planners.CEM, {"sigma": -1.0}),
+        (pp.planners.CEM, {"beta": math.inf}),
+        (pp.planners.CEM, {"iterations": 0}),
+        (pp.planners.CEM, {"elites": 0}),
+        (pp.planners.CEM, {"population": 3, "elites": 4}),
+        (pp.planners.RandomShooting, {"length": -1}),
     ],
 )
 def test_settings_that_are_wrong(kind, settings):
@@ -684,5 +690,7 @@ def test_settings_that_are_wrong(kind, settings):
 
 def test_more_elites_than_a_list_has_room_for():
     with pytest.raises(pp.InvalidArgument, match="at most the population, 12, got 20"):
-        pp.CEM(0.9, elites=20).plan(pp.problems.SwitchChain(), budget=100)
-    assert pp.CEM(0.9, population=2).plan(pp.problems.SwitchChain(), budget=100, seed=0).calls
+        pp.planners.CEM(0.9, elites=20).plan(pp.problems.SwitchChain(), budget=100)
+    assert (
+        pp.planners.CEM(0.9, population=2).plan(pp.problems.SwitchChain(), budget=100, seed=0).calls
+    )

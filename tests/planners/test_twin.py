@@ -142,7 +142,7 @@ def test_the_same_episodes(seed, keeps, plainly):
         table = Table(seed, 20_000)
         episode = pp.control(
             table.model,
-            pp.Platypus(table.discount, memory=keeps),
+            planner=pp.Platypus(table.discount, memory=keeps),
             budget=min(300, table.budget),
             steps=8,
             seed=seed,

@@ -59,7 +59,7 @@ def test_features_that_cannot_be_had_are_explained():
     def stay(state, action, rng):
         return state, 0.0, False
 
-    for kind in (pp.IW, pp.RolloutIW):
+    for kind in (pp.planners.IW, pp.planners.RolloutIW):
         with pytest.raises(pp.InvalidArgument, match=r"type dict has no features .* features="):
             kind(0.9).plan(pp.FunctionModel(stay, 2, {}), budget=10)
         unhashable = pp.FunctionModel(stay, 2, 0, features=lambda state: [{}])
@@ -82,13 +82,13 @@ def test_features_that_cannot_be_had_are_explained():
 
 def test_wrappers_keep_features():
     model = pp.FunctionModel(lambda s, a, r: (s, 0.0, False), 2, {}, features=lambda s: (1, 2))
-    assert pp.NoisyReward(model, 0.1).features({}) == (1, 2)
+    assert pp.models.NoisyReward(model, 0.1).features({}) == (1, 2)
     array = pp.ArrayModel(
         lambda s, a, r: (s, 0.0 * s, False), 2, 1.0, features=lambda s: s[:, None]
     )
-    assert pp.ScaledReward(array, 2.0).features(3.0).tolist() == [3.0]
+    assert pp.models.ScaledReward(array, 2.0).features(3.0).tolist() == [3.0]
     plain = pp.ArrayModel(lambda s, a, r: (s, 0.0 * s, False), 2, 1.0)
-    assert pp.ScaledReward(plain, 2.0).features is None
+    assert pp.models.ScaledReward(plain, 2.0).features is None
 
 
 def test_features_of_gymnasium_environments():
@@ -102,8 +102,8 @@ def test_features_of_gymnasium_environments():
     assert own.features((0.11, 0.0, 0.19, 0.0)) == [0.1, 0.0, 0.2, 0.0]
     copied = pp.GymnasiumModel("CartPole-v1", method="deepcopy")
     with pytest.raises(pp.InvalidArgument, match="show no features; pass features="):
-        pp.IW(0.9).plan(copied, budget=10)
-    assert pp.RolloutIW(0.9).plan(cart, budget=50, seed=0).calls == 50
+        pp.planners.IW(0.9).plan(copied, budget=10)
+    assert pp.planners.RolloutIW(0.9).plan(cart, budget=50, seed=0).calls == 50
 
 
 def test_the_memory_of_atari_games_is_their_features():
@@ -118,6 +118,6 @@ def test_the_memory_of_atari_games_is_their_features():
     for state, memory in zip(states, seen, strict=True):
         model.restore(state)
         assert (model.env.unwrapped.ale.getRAM() == memory).all()
-    plan = pp.RolloutIW(0.99).plan(model, budget=20, seed=0)
+    plan = pp.planners.RolloutIW(0.99).plan(model, budget=20, seed=0)
     assert plan.calls <= 20
     assert plan.depth > 2

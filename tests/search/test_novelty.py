@@ -7,6 +7,7 @@ from itertools import combinations
 
 import numpy as np
 import pytest
+from parts import in_parts
 from random_trees import Counted
 
 import platypoos as pp
@@ -189,12 +190,13 @@ def check_decision(slow, plan):
     assert plan.actions in slow.met
 
 
+@in_parts(50, CASES)
 @pytest.mark.parametrize("width", [1, 2])
-def test_iw_opens_the_states_of_the_slow_version(width, seeds):
+def test_iw_opens_the_states_of_the_slow_version(width, seeds, cases):
     pruned = 0
-    for seed in range(CASES):
+    for seed in cases:
         case = Case(seed)
-        planner = pp.IW(case.discount, width=width)
+        planner = pp.planners.IW(case.discount, width=width)
         plan = planner.plan(case.model, budget=case.budget, horizon=case.horizon, seed=seed)
         slow = Slow(case, width, case.budget, case.horizon)
         slow.breadth_first(np.random.default_rng(seeds[-1]))
@@ -202,15 +204,16 @@ def test_iw_opens_the_states_of_the_slow_version(width, seeds):
         check_decision(slow, plan)
         assert plan.calls == len(case.calls) <= case.budget
         pruned += plan.calls < case.budget
-    assert CASES / 10 < pruned < CASES
+    assert len(cases) / 10 < pruned < len(cases)
 
 
+@in_parts(50, CASES)
 @pytest.mark.parametrize("width", [1, 2])
-def test_rollouts_take_the_steps_of_the_slow_version(width, seeds):
+def test_rollouts_take_the_steps_of_the_slow_version(width, seeds, cases):
     solved = 0
-    for seed in range(CASES):
+    for seed in cases:
         case = Case(seed)
-        planner = pp.RolloutIW(case.discount, width=width)
+        planner = pp.planners.RolloutIW(case.discount, width=width)
         plan = planner.plan(case.model, budget=case.budget, horizon=case.horizon, seed=seed)
         slow = Slow(case, width, case.budget, case.horizon)
         slow.all_rollouts(np.random.default_rng(seeds[-1]))
@@ -218,16 +221,17 @@ def test_rollouts_take_the_steps_of_the_slow_version(width, seeds):
         check_decision(slow, plan)
         assert plan.calls == len(case.calls) <= case.budget
         solved += plan.calls < case.budget
-    assert CASES / 10 < solved < CASES
+    assert len(cases) / 10 < solved < len(cases)
 
 
+@in_parts(50, CASES)
 @pytest.mark.parametrize("width", [1, 2])
-def test_the_kept_tree_is_gone_on_with(width, seeds):
+def test_the_kept_tree_is_gone_on_with(width, seeds, cases):
     """Three steps of an episode; the slow version is given what is below the action taken."""
     reused = 0
-    for seed in range(CASES // 2):
+    for seed in cases[::2]:
         case = Case(seed)
-        planner = pp.RolloutIW(case.discount, width=width)
+        planner = pp.planners.RolloutIW(case.discount, width=width)
         memory, model = planner.remember(), case.model
         root, kept = (), set()
         for turn in range(3):
@@ -246,7 +250,7 @@ def test_the_kept_tree_is_gone_on_with(width, seeds):
             root = (*root, plan.action)
             kept = {path[1:] for path in slow.met if path[:1] == (plan.action,)}
             reused += len(kept) > 1
-    assert reused > CASES / 4
+    assert reused > len(cases) / 4
 
 
 def test_no_known_step_is_called_again():
@@ -258,7 +262,7 @@ def test_no_known_step_is_called_again():
 
         episode = pp.control(
             case.model,
-            pp.RolloutIW(0.9),
+            planner=pp.planners.RolloutIW(0.9),
             budget=case.budget,
             steps=8,
             seed=seed,
@@ -270,12 +274,14 @@ def test_no_known_step_is_called_again():
 
 
 @pytest.mark.parametrize("width", [1, 2])
-@pytest.mark.parametrize("kind", [pp.IW, pp.RolloutIW])
+@pytest.mark.parametrize("kind", [pp.planners.IW, pp.planners.RolloutIW])
 def test_the_three_kinds_of_model_plan_alike(kind, width):
     for seed in range(60):
         case = Case(seed)
         episodes = [
-            pp.control(model, kind(0.9, width=width), budget=case.budget, horizon=6, seed=seed)
+            pp.control(
+                model, planner=kind(0.9, width=width), budget=case.budget, horizon=6, seed=seed
+            )
             for model in case.forms()
         ]
         assert len({(e.actions, e.step_calls) for e in episodes}) == 1
@@ -293,13 +299,13 @@ def test_compiled_models_have_features_too():
     blind = pp.CompiledModel(
         form.kernel, 3, form.initial_state, form.params, features=lambda state: (0,)
     )
-    assert pp.IW(0.9).plan(form, budget=100, seed=0).calls > 3
-    assert pp.IW(0.9).plan(blind, budget=100, seed=0).calls == 3
+    assert pp.planners.IW(0.9).plan(form, budget=100, seed=0).calls > 3
+    assert pp.planners.IW(0.9).plan(blind, budget=100, seed=0).calls == 3
 
 
 def test_states_must_be_restored():
     case = Case(0)
-    for kind in (pp.IW, pp.RolloutIW):
+    for kind in (pp.planners.IW, pp.planners.RolloutIW):
         with pytest.raises(pp.InvalidArgument, match=f"{kind.__name__} goes on from stored states"):
             kind(0.9).plan(case.model, budget=50, access="reset")
     assert case.calls == []

@@ -7,12 +7,12 @@ import oracles
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from random_trees import RandomTree
+from random_trees import SequenceTree
 
 import platypoos as pp
-from platypoos.ledger.tree import OPENED
 from platypoos.search import counts, schedules
 from platypoos.search.counts import NODES, QUOTA
+from platypoos.trees.tree import OPENED
 
 
 def table(schedule):
@@ -166,12 +166,14 @@ def test_compiled_and_plain_schedules_agree(kind, budget, num_actions, gamma, re
 
 
 @pytest.mark.parametrize("access", ["restore", "reset"])
-@pytest.mark.parametrize("planner", [pp.PlaTyPOOS(0.95), pp.StroquOOL(0.95), pp.SequOOL(0.95)])
+@pytest.mark.parametrize(
+    "planner", [pp.PlaTyPOOS(0.95), pp.planners.StroquOOL(0.95), pp.planners.SequOOL(0.95)]
+)
 def test_a_real_run_opens_what_the_schedule_says(planner, access):
     for seed, budget in enumerate([50, 300, 2_000, 5_000]):
         schedule = planner.schedule(budget, 3, access)
         tree = planner.plan(
-            RandomTree(seed, 3, noise=1.0), budget=budget, seed=seed, access=access
+            SequenceTree(seed, 3, noise=1.0), budget=budget, seed=seed, access=access
         ).tree
         nodes = np.flatnonzero(tree.flags[: tree.num_nodes] & OPENED)[1:]
         # A node's children carry the index that it was opened at.

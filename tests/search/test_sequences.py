@@ -6,19 +6,21 @@ import itertools
 
 import numpy as np
 import pytest
-from random_trees import RandomTree
+from parts import in_parts
+from random_trees import SequenceTree
 
 import platypoos as pp
-from platypoos.ledger.tickets import ticket
+from platypoos import lab
 from platypoos.planners.cem import MOMENTUM, TRUST
 from platypoos.search.base import Task
 from platypoos.search.sequences import whole_length
+from platypoos.trees.tickets import ticket
 
 CASES = 200  # random models for each planner; seeds 0 … 199
-PLANNERS = [pp.SequenceSearch, pp.CEM, pp.RandomShooting]
+PLANNERS = [pp.planners.SequenceSearch, pp.planners.CEM, pp.planners.RandomShooting]
 
 
-class Written(RandomTree):
+class Written(SequenceTree):
     """Writes down every call: the sequence and its sample."""
 
     def __init__(self, *args):
@@ -52,10 +54,11 @@ def whole_values(calls, length, gamma):
     return values
 
 
+@in_parts(40, CASES)
 @pytest.mark.parametrize("kind", PLANNERS)
-def test_no_known_step_is_played_and_the_best_whole_sequence_wins(kind):
+def test_no_known_step_is_played_and_the_best_whole_sequence_wins(kind, cases):
     whole = 0
-    for seed in range(CASES):
+    for seed in cases:
         model, gamma, budget, length = random_case(seed)
         plan = kind(gamma, length=length).plan(model, budget=budget, seed=seed)
         nodes = [node for node, _, _ in model.calls]
@@ -71,15 +74,17 @@ def test_no_known_step_is_played_and_the_best_whole_sequence_wins(kind):
                 expected = max(starts, default=np.nan)
                 assert plan.action_values[action] == pytest.approx(expected, nan_ok=True)
             whole += 1
-    assert whole > 0.8 * CASES
+    assert whole > 0.8 * len(cases)
 
 
-@pytest.mark.parametrize("kind", [pp.SequenceSearch, pp.CEM])
+@pytest.mark.parametrize("kind", [pp.planners.SequenceSearch, pp.planners.CEM])
 def test_no_known_step_is_played_again_in_a_whole_episode(kind):
     for seed in range(20):
         model, gamma, budget, length = random_case(seed)
         model.ends = 0.0
-        episode = pp.control(model, kind(gamma, length=length), budget=budget, steps=5, seed=seed)
+        episode = pp.control(
+            model, planner=kind(gamma, length=length), budget=budget, steps=5, seed=seed
+        )
         taken = [episode.actions[: t + 1] for t in range(5)]
         planned = [node for node, _, _ in model.calls]
         for node in taken:
@@ -90,13 +95,13 @@ def test_no_known_step_is_played_again_in_a_whole_episode(kind):
 @pytest.mark.parametrize("kind", PLANNERS)
 def test_small_trees_are_solved(kind):
     for seed in range(20):
-        model = RandomTree(seed, 2, 0.0)
+        model = SequenceTree(seed, 2, 0.0)
         values = {}
         for sequence in itertools.product(range(2), repeat=5):
             rewards = [model.sample(sequence[: t + 1])[0] for t in range(5)]
             values[sequence] = sum(0.8**t * reward for t, reward in enumerate(rewards))
         best = max(values, key=values.__getitem__)
-        plan = kind(0.8, length=5).plan(RandomTree(seed, 2, 0.0), budget=62, seed=seed)
+        plan = kind(0.8, length=5).plan(SequenceTree(seed, 2, 0.0), budget=62, seed=seed)
         assert plan.calls >= 61  # (almost) every sequence was played
         assert plan.actions == best
 
@@ -110,7 +115,9 @@ def test_a_state_that_ends_everything_is_avoided_if_that_costs_nothing(access):
 
     model = pp.FunctionModel(step, 2, 0)
     for seed in range(20):
-        plan = pp.SequenceSearch(0.9, length=6).plan(model, budget=150, seed=seed, access=access)
+        plan = pp.planners.SequenceSearch(0.9, length=6).plan(
+            model, budget=150, seed=seed, access=access
+        )
         assert plan.actions == (0,) * 6
 
 
@@ -120,19 +127,21 @@ def test_length_if_nobody_says_so():
     assert whole_length(1.0, 100) == 25
     assert whole_length(0.5, 2) == 1
     assert (
-        pp.SequenceSearch(1.0).plan(pp.problems.Garnet(5, 2), budget=100, horizon=7, seed=0).depth
+        pp.planners.SequenceSearch(1.0)
+        .plan(pp.problems.Garnet(5, 2), budget=100, horizon=7, seed=0)
+        .depth
         <= 7
     )
 
 
 @pytest.mark.parametrize("name", ["length", "population", "elites"])
 def test_parameters_are_checked(name):
-    kind = pp.SequenceSearch if name == "length" else pp.CEM
+    kind = pp.planners.SequenceSearch if name == "length" else pp.planners.CEM
     for wrong in (0, -1, 1.5):
         with pytest.raises(pp.InvalidArgument, match=name):
             kind(0.9, **{name: wrong})
     with pytest.raises(pp.InvalidArgument, match="elites must be at most the population, 3"):
-        pp.CEM(0.9, population=3, elites=4)
+        pp.planners.CEM(0.9, population=3, elites=4)
 
 
 class TextbookCEM:
@@ -202,16 +211,17 @@ class TextbookCEM:
         return best, best_value
 
 
-def test_cem_draws_the_sequences_of_the_textbook(monkeypatch):
+@in_parts(40, CASES)
+def test_cem_draws_the_sequences_of_the_textbook(monkeypatch, cases):
     monkeypatch.setattr(Task, "tie_seed", lambda _: 12_345)
-    for seed in range(CASES):
+    for seed in cases:
         model, gamma, budget, length = random_case(seed)
         model.ends = 0.0
         length = min(length, budget)
-        plan = pp.CEM(gamma, length=length, population=6, elites=2).plan(
+        plan = pp.planners.CEM(gamma, length=length, population=6, elites=2).plan(
             model, budget=budget, seed=seed
         )
-        book = TextbookCEM(RandomTree(seed, model.actions.n, 0.0), gamma, length, 6, 2, 12_345)
+        book = TextbookCEM(SequenceTree(seed, model.actions.n, 0.0), gamma, length, 6, 2, 12_345)
         best, value = book.search(budget)
         assert {node for node, _, _ in model.calls} == set(book.known)
         if best is not None:
@@ -224,7 +234,7 @@ def test_cem_trusts_the_last_sequence_and_evaluates_it_first():
     plans = []
     pp.control(
         model,
-        pp.CEM(0.9, length=6, population=100),
+        planner=pp.planners.CEM(0.9, length=6, population=100),
         budget=60,
         steps=2,
         seed=0,
@@ -241,9 +251,13 @@ def test_the_drone_is_flown_without_a_crash():
     """Nine thrusts among pillars, 1,000 calls a decision; the fields are those of seeds 0 to 2."""
     totals = []
     for seed in range(3):
-        model = pp.problems.Pillars(seed=seed)
+        model = lab.problems.Pillars(seed=seed)
         episode = pp.control(
-            model.compiled(), pp.SequenceSearch(0.95), budget=1_000, steps=60, seed=seed
+            model.compiled(),
+            planner=pp.planners.SequenceSearch(0.95),
+            budget=1_000,
+            steps=60,
+            seed=seed,
         )
         assert not episode.terminated
         totals.append(sum(episode.rewards))

@@ -7,19 +7,21 @@ import math
 import numpy as np
 import pytest
 import textbook
+from parts import in_parts
 from test_contenders import CASES, discounted, random_case
 
 import platypoos as pp
 from platypoos.cli.options import make_planner
 
-KINDS = [pp.UCT, pp.PolynomialUCT]
+KINDS = [pp.planners.UCT, pp.planners.PolynomialUCT]
 
 
+@in_parts(40, CASES)
 @pytest.mark.parametrize("access", ["restore", "reset"])
 @pytest.mark.parametrize("kind", KINDS)
-def test_the_scale_is_the_range_of_the_returns_so_far(kind, access):
+def test_the_scale_is_the_range_of_the_returns_so_far(kind, access, cases):
     alone = played = 0
-    for seed in range(CASES):
+    for seed in cases:
         model, record, gamma, budget = random_case(seed)
         kind(gamma, horizon=4).plan(model, budget=budget, seed=seed, access=access)
         horizon = min(4, budget // model.actions.n)
@@ -28,7 +30,7 @@ def test_the_scale_is_the_range_of_the_returns_so_far(kind, access):
             scale = max(returns) - min(returns) if returns else 0.0
 
             def bonus(visits, tries, scale=scale):
-                if kind is pp.UCT:
+                if kind is pp.planners.UCT:
                     return scale * math.sqrt(math.log(visits) / tries)
                 return scale * visits**0.25 / tries**0.5
 
@@ -65,7 +67,9 @@ def test_a_fixed_scale_depends_on_the_rewards():
     problem = pp.problems.Garnet(10, 3, seed=0)
     other = pp.problems.Tabular(problem.successor, 100.0 * problem.reward)
     trees = [
-        pp.UCT(0.9, scale=1.0, horizon=12).plan(model.compiled(), budget=1_000, seed=0).tree
+        pp.planners.UCT(0.9, scale=1.0, horizon=12)
+        .plan(model.compiled(), budget=1_000, seed=0)
+        .tree
         for model in (problem, other)
     ]
     assert trees[0].num_nodes != trees[1].num_nodes
@@ -80,11 +84,11 @@ def test_equal_returns_are_no_problem():
 
 
 def test_it_is_the_default_and_can_be_asked_for_by_name():
-    assert pp.UCT(0.9, horizon=5) == pp.UCT(0.9, scale="auto", horizon=5)
-    for name, kind in [("uct", pp.UCT), ("polynomial-uct", pp.PolynomialUCT)]:
+    assert pp.planners.UCT(0.9, horizon=5) == pp.planners.UCT(0.9, scale="auto", horizon=5)
+    for name, kind in [("uct", pp.planners.UCT), ("polynomial-uct", pp.planners.PolynomialUCT)]:
         assert make_planner(name, 0.9, ["scale=auto", "horizon=5"]) == kind(0.9, horizon=5)
         assert make_planner(name, 0.9, ["scale=2", "horizon=5"]) == kind(0.9, scale=2.0, horizon=5)
         with pytest.raises(pp.InvalidArgument, match=r"needs horizon; .*pass --set horizon="):
             make_planner(name, 0.9, [])
     with pytest.raises(pp.InvalidArgument, match="at least 0, or 'auto', got 'large'"):
-        pp.UCT(0.9, scale="large", horizon=5)
+        pp.planners.UCT(0.9, scale="large", horizon=5)

@@ -88,7 +88,7 @@ def test_rows_are_single_steps():
         assert (after, reward, ended) == one(i, i % 3, None)
     sim.due = lambda: sim.calls >= 15
     assert len(sim.run_rows(states, actions).rewards) >= 3
-    with pytest.raises(pp.BudgetExceeded):
+    with pytest.raises(pp.errors.BudgetExceeded):
         sim.run_rows(states, actions)
     with pytest.raises(pp.InvalidArgument, match="array models"):
         Simulator(FUNCTION, np.random.default_rng(0), budget=24).run_rows(states, actions)
@@ -143,7 +143,9 @@ def test_a_bad_reward_names_its_row():
         return states + 1, np.where(states == 3, np.nan, 1.0), False
 
     sim = Simulator(pp.ArrayModel(step, 2, 0), np.random.default_rng(0), budget=100)
-    with pytest.raises(pp.RewardError, match=r"reward nan.*at state .*3.*, action 1") as caught:
+    with pytest.raises(
+        pp.errors.RewardError, match=r"reward nan.*at state .*3.*, action 1"
+    ) as caught:
         sim.run([Request(0, [0] * 3, 3), Request(3, [1], 1)])
     assert (caught.value.state, caught.value.action) == (3, 1)
 
@@ -167,3 +169,30 @@ def test_a_policy_that_names_actions():
     array = pp.ArrayModel(many, 3, np.int64(1), policy=lambda s: s % 3)
     (walk,) = Simulator(array, np.random.default_rng(0), budget=9).run([Request(4, [], 3)])[0]
     assert [action for action, *_ in walk] == [1, 0, 0]
+
+
+def test_rules_and_values_of_a_box_are_those_of_a_function_model():
+    asked = []
+
+    def value(states):
+        asked.append(len(states))
+        return -np.abs(states)
+
+    array = pp.ArrayModel(
+        lambda x, a, rng: (x + a, -np.abs(x + a), np.abs(x) > 9.0), pp.Box(-1.0, 1.0), 3.0,
+        policy=lambda x: np.clip(-0.3 * x, -1.0, 1.0), value=value,
+    )  # fmt: skip
+    function = pp.FunctionModel(
+        lambda x, a, rng: (x + a, -abs(x + a), abs(x) > 9.0), pp.Box(-1.0, 1.0), 3.0,
+        policy=lambda x: float(np.clip(-0.3 * x, -1.0, 1.0)), value=lambda x: -abs(x),
+    )  # fmt: skip
+    plans = [pp.plan(m, budget=200, discount=0.9, seed=0) for m in (array, function)]
+    assert plans[0].actions == plans[1].actions
+    assert plans[0].improvement == plans[1].improvement
+    assert plans[0].calls == plans[1].calls == 200
+    assert len(asked) < 60  # not one by one
+    wrong = pp.ArrayModel(
+        lambda x, a, rng: (x + a, -x, False), pp.Box(-1.0, 1.0), 3.0, policy=lambda x: -x
+    )
+    with pytest.raises(pp.ModelError, match=r"no action: .*-3.*at state 3"):
+        pp.plan(wrong, budget=20, discount=0.9, seed=0)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections import Counter
 from concurrent.futures import Future, ProcessPoolExecutor, ThreadPoolExecutor
 from multiprocessing import get_context
@@ -12,7 +13,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import platypoos as pp
-from platypoos.simulator import IfLegal, Request, Simulator, fitting, workers
+from platypoos.simulator import IfLegal, Request, Simulator, fitting, sharing, workers
+from platypoos.simulator.pace import Pace
 from platypoos.simulator.requests import most_calls
 
 CALLS = Counter()
@@ -92,7 +94,7 @@ def test_a_batch_that_might_be_too_large_is_refused_before_the_first_call():
     CALLS.clear()
     sim = simulator(budget=5)
     sim.run([Request(0, [1, 1, 1], 3)])
-    with pytest.raises(pp.BudgetExceeded, match="3 calls was refused: 3 of the budget of 5"):
+    with pytest.raises(pp.errors.BudgetExceeded, match="3 calls was refused: 3 of the budget of 5"):
         sim.run([Request(0, [1], 1), Request(0, [1, 1], 2)])
     assert CALLS["all"] == sim.calls == 3
     sim.allow(1)
@@ -138,6 +140,70 @@ def test_the_walks_do_not_depend_on_who_makes_them(pools, access, said):
         sim = simulator(said=said, access=access, executor=pool)
         assert [sim.run(batch) for batch in BATCHES] == expected
         assert sim.calls == alone.calls
+
+
+@pytest.mark.parametrize("said", [{}, {"legal": even}])
+def test_walks_that_are_cut_after_each_call_are_the_same(pools, said, monkeypatch):
+    monkeypatch.setattr(sharing, "LONGEST", 0.0)
+    said = {**said, "policy": last}
+    batch = [*BATCHES[0], Request(3, [1], 9, 3)]
+    if "legal" in said:
+        batch.append(Request(2, [0, IfLegal(0), 1, IfLegal(2)], 4, 2))
+    alone = simulator(said=said)
+    expected = alone.run(batch)
+    tasks = []
+    submit = workers.Workers._submit
+    monkeypatch.setattr(
+        workers.Workers, "_submit", lambda *args: tasks.append(args) or submit(*args)
+    )
+    for pool in pools.values():
+        tasks.clear()
+        sim = simulator(said=said, executor=pool)
+        assert sim.run(batch) == expected
+        assert sim.calls == alone.calls
+        assert len(tasks) > len(batch)  # they were cut
+
+
+def shares(steps, pace, number=2, latency=0.001, **more):
+    """Chains that wait, of so many steps each, with calls that take so long."""
+    seconds = Pace()
+    seconds.note(1, pace)
+    chains = sharing.Chain.of([Request(0, [0] * n, n) for n in steps], b"")
+    return sharing.Shares(chains, number, seconds, latency, **more)
+
+
+def test_the_longest_walk_goes_first_and_is_cut_while_others_wait():
+    waiting = shares([4, 9, 30], 0.1)
+    chains, seconds = waiting.take(2)
+    assert [chain.calls for chain in chains] == [30]
+    assert seconds == pytest.approx(13 * 0.1 / 16)  # an eighth of what two workers have to do
+    (chain,) = chains
+    chain.take([[[(0, n, 0.0, False) for n in range(22)]]], "the stream")
+    waiting.put_back(chains)
+    assert [waiting.take(1)[0][0].calls for _ in range(3)] == [9, 8, 4]
+    assert not waiting
+
+
+def test_the_last_walks_are_not_cut_and_quick_calls_go_together():
+    assert shares([30], 0.1).take(2)[1] == sharing.LONGEST
+    waiting = shares([1] * 100, 1e-3)
+    assert len(waiting.take(2)[0]) == 20  # sending them takes 1 ms: a twentieth of their time
+    waiting = shares([1] * 30, 1e-3)
+    assert len(waiting.take(2)[0]) == 15  # each worker gets something
+    assert len(shares([1] * 30, 0.1).take(2)[0]) == 1
+
+
+def test_with_a_clock_the_first_ones_are_played_whole():
+    waiting = shares([4, 9, 30], 0.1, in_order=True)
+    chains, seconds = waiting.take(2)
+    assert ([chain.calls for chain in chains], seconds) == ([4], sharing.LONGEST)
+    chains[0].take([[[(0, 0, 0.0, False)]]], "the stream")
+    waiting.put_back(chains)
+    assert [waiting.take(1)[0][0].calls for _ in range(3)] == [3, 9, 30]
+
+
+def test_walks_that_cannot_go_on_from_a_state_are_not_cut():
+    assert shares([4, 9, 30], 0.1, restores=False).take(2)[1] is None
 
 
 def test_a_request_has_its_own_stream():
@@ -304,14 +370,18 @@ def test_a_failure_keeps_the_walks_before_it(pools):
 @pytest.mark.parametrize("reward", [float("nan"), float("inf"), 1e101, "much", None, 1j])
 def test_rewards_that_are_no_finite_numbers(reward):
     sim = simulator(lambda s, a, r: (s, reward if s == 5 else 1, False))
-    with pytest.raises(pp.RewardError, match=r"finite numbers.*at state 5, action 2") as caught:
+    with pytest.raises(
+        pp.errors.RewardError, match=r"finite numbers.*at state 5, action 2"
+    ) as caught:
         sim.run([Request(1, [0], 1), Request(5, [2], 1)])
     assert caught.value.replies == [[[(0, 1, 1.0, False)]], []]
 
 
 @pytest.mark.parametrize("result", [None, 1.0, (0, 1.0), (0, 1.0, False, {}), (0, 1.0, "no")])
 def test_results_of_the_wrong_shape(result):
-    with pytest.raises(pp.TransitionError, match=r"\(state, reward, terminated\).*state 1, action"):
+    with pytest.raises(
+        pp.errors.TransitionError, match=r"\(state, reward, terminated\).*state 1, action"
+    ):
         simulator(lambda s, a, r: result).run([Request(1, [0], 1)])
 
 
@@ -371,14 +441,50 @@ def test_a_request_that_is_lost_again_and_again_is_named():
     errors += [OSError("killed")] * 2 + [OSError("killed")] * 4 + [OSError("killed")] * 20
     sim = simulator(executor=Pool(*errors))
     match = r"lost with 2 calls, from state 1 with actions \[0, 0\] \(.*killed.* Make a new"
-    with pytest.raises(pp.WorkerError, match=match) as caught:
+    with pytest.raises(pp.errors.WorkerError, match=match) as caught:
         sim.run(batch)
     assert [len(walks) for walks in caught.value.replies] == [1, 0, 0, 1]
     assert sim.calls == caught.value.calls == 6
     sim = simulator(executor=Pool(*[TimeoutError()] * 30), timeout=0.5)
     match = r"no answer within 0.5 s to 2 calls, from state 0 .* hangs"
-    with pytest.raises(pp.WorkerError, match=match):
+    with pytest.raises(pp.errors.WorkerError, match=match):
         sim.run(batch)
+
+
+def test_a_long_walk_is_no_timeout():
+    def slow(state, action, rng):
+        time.sleep(0.01)
+        return state + 1, 1.0, False
+
+    with ThreadPoolExecutor(2) as pool:
+        sim = simulator(slow, executor=pool, timeout=0.3)
+        assert [len(walk) for (walk,) in sim.run([Request(0, [0] * 60, 60)])] == [60]
+
+
+def test_the_others_are_answered_before_a_request_is_given_up():
+    class Deadly(Pool):
+        def submit(self, function, *args):
+            if any(request.state == 7 for request in args[3]):
+                self.outcomes = [OSError("killed")]
+            return super().submit(function, *args)
+
+    batch = [Request(n, [0, 0], 2) for n in range(20)]
+    sim = simulator(executor=Deadly())
+    with pytest.raises(pp.WorkerError, match="from state 7 ") as caught:
+        sim.run(batch)
+    assert [len(walks) for walks in caught.value.replies] == [1] * 7 + [0] + [1] * 12
+    assert sim.calls == 40
+
+
+def test_workers_that_come_later_are_used():
+    pool = Pool()
+    pool._max_workers = 1
+    batch = [Request(n, [0, 0], 2) for n in range(4)]
+    assert simulator(executor=pool).workers == 1
+    pool._max_workers = 4
+    sim = simulator(executor=pool)
+    assert sim.workers == 4
+    assert sim.run(batch) == simulator().run(batch)
 
 
 def test_large_models_are_sent_to_those_who_do_not_have_them():
@@ -434,7 +540,9 @@ def test_steps_that_change_their_state_are_noticed(pools):
             pp.FunctionModel(step, 2, {"stock": 0}), np.random.default_rng(0), budget=9,
             executor=executor,
         )  # fmt: skip
-        with pytest.raises(pp.DynamicsError, match="changed the state it was given") as caught:
+        with pytest.raises(
+            pp.errors.DynamicsError, match="changed the state it was given"
+        ) as caught:
             sim.run([Request({"stock": 3}, [0], 1)])
         assert sim.calls == caught.value.calls == 1
 
@@ -443,5 +551,5 @@ def test_callers_can_compare_repeated_steps():
     sim = simulator()
     assert sim.watch.compares(sim.calls)
     sim.watch.compare(1, 0, 5, 5)
-    with pytest.raises(pp.DynamicsError, match="led to 5 and then to 6"):
+    with pytest.raises(pp.errors.DynamicsError, match="led to 5 and then to 6"):
         sim.watch.compare(1, 0, 5, 6)

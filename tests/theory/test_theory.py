@@ -14,10 +14,11 @@ import numpy as np
 import pytest
 
 import platypoos as pp
-from platypoos.theory import depths as d
-from platypoos.theory.bounds import harmonic
-from platypoos.theory.hardness import fit_growth
-from platypoos.theory.tables import make_table
+from platypoos import lab
+from platypoos.lab.theory import depths as d
+from platypoos.lab.theory.bounds import harmonic
+from platypoos.lab.theory.hardness import fit_growth
+from platypoos.lab.theory.tables import make_table
 from platypoos.version import install
 
 
@@ -64,7 +65,7 @@ def test_propositions_1_and_2_on_random_problems():
     """200 problems, every sequence to depth 7, against brute force."""
     growing = 0
     for problem, gamma in garnets(200):
-        h = pp.theory.hardness(problem, gamma, depth=7)
+        h = lab.theory.hardness(problem, gamma, depth=7)
         tree = brute_force(problem, gamma, 7, make_table(problem, gamma, 7, None).floor)
         # Proposition 1, with the smallest ν: it holds, and with less it does not.
         depth, u, v = tree.T
@@ -72,11 +73,11 @@ def test_propositions_1_and_2_on_random_problems():
         assert not (u >= v - 0.999 * h.nu * gamma**depth).all()
         assert (h.counts_u, h.counts_v) == brute_counts(tree, h.nu, gamma, 7)
         # Proposition 2: κ^u(ν/2, γ) ≤ κ^v(ν, γ) ≤ κ^u(2ν, γ), by the definition, for any C.
-        half = pp.theory.hardness(problem, gamma, depth=7, nu=h.nu / 2)
-        twice = pp.theory.hardness(problem, gamma, depth=7, nu=2 * h.nu)
+        half = lab.theory.hardness(problem, gamma, depth=7, nu=h.nu / 2)
+        twice = lab.theory.hardness(problem, gamma, depth=7, nu=2 * h.nu)
         for constant in (1.0, 2.0, h.constant_v, 10.0):
             low, middle, high = (
-                pp.theory.kappa_for(counts, constant)
+                lab.theory.kappa_for(counts, constant)
                 for counts in (half.counts_u, h.counts_v, twice.counts_u)
             )
             assert low <= middle <= high
@@ -88,10 +89,10 @@ def test_fits_are_in_the_order_of_proposition_2():
     """κ^u(ν/2) ≤ κ^v(ν) ≤ κ^u(2ν), as fitted: 24 problems, three ν each, to the last bit."""
     moved = 0
     for problem, gamma in garnets(24):
-        nu = pp.theory.hardness(problem, gamma, depth=9).nu
+        nu = lab.theory.hardness(problem, gamma, depth=9).nu
         for factor in (0.7, 1.0, 1.5):
             half, once, twice = (
-                pp.theory.hardness(problem, gamma, depth=9, nu=factor * nu * part)
+                lab.theory.hardness(problem, gamma, depth=9, nu=factor * nu * part)
                 for part in (0.5, 1.0, 2.0)
             )
             assert half.kappa_u <= once.kappa_v <= twice.kappa_u
@@ -114,10 +115,10 @@ def test_counts_are_those_of_brute_force_elsewhere():
         (pp.problems.SwitchChain(), 0.7, 9),
         (pp.problems.Grid(), 0.6, 6),
         (pp.problems.Battery(), 0.5, 7),
-        (pp.problems.MadeToOrder(kappa=1.5, rho=0.6, discount=0.8, depth=3), 0.8, 10),
+        (lab.problems.MadeToOrder(kappa=1.5, rho=0.6, discount=0.8, depth=3), 0.8, 10),
     ]:
         for rho in (gamma, 0.8 * gamma):
-            h = pp.theory.hardness(problem, gamma, depth=depth, rho=rho)
+            h = lab.theory.hardness(problem, gamma, depth=depth, rho=rho)
             floor = make_table(problem, gamma, depth, None).floor
             tree = brute_force(problem, gamma, depth, floor)
             assert (h.counts_u, h.counts_v) == brute_counts(tree, h.nu, rho, depth)
@@ -132,8 +133,8 @@ def test_counts_are_those_of_brute_force_elsewhere():
 def test_other_models_are_explored():
     garnet = pp.problems.Garnet(10, 2, seed=3, num_terminal=1)
     plain = pp.FunctionModel(garnet.step, actions=2, initial_state=0)
-    assert pp.theory.hardness(plain, 0.7, 8) == pp.theory.hardness(garnet, 0.7, 8)
-    assert pp.theory.hardness(garnet.compiled(), 0.7, 8) == pp.theory.hardness(garnet, 0.7, 8)
+    assert lab.theory.hardness(plain, 0.7, 8) == lab.theory.hardness(garnet, 0.7, 8)
+    assert lab.theory.hardness(garnet.compiled(), 0.7, 8) == lab.theory.hardness(garnet, 0.7, 8)
 
 
 def test_models_whose_values_cannot_be_known():
@@ -149,12 +150,12 @@ def test_models_whose_values_cannot_be_known():
         (object(), "not a model"),
     ]:
         with pytest.raises(pp.InvalidArgument, match=message):
-            pp.theory.hardness(model, 0.9, 5)
+            lab.theory.hardness(model, 0.9, 5)
     same = pp.FunctionModel(lambda s, a, rng: (s, 1.0, False), 2, 0)
     with pytest.raises(pp.InvalidArgument, match="all rewards are the same"):
-        pp.theory.hardness(same, 0.9, 5)
+        lab.theory.hardness(same, 0.9, 5)
     with pytest.raises(pp.InvalidArgument, match=r"depth of at most 1\d"):
-        pp.theory.hardness(pp.problems.Garnet(50, 3), 0.95, 20)
+        lab.theory.hardness(pp.problems.Garnet(50, 3), 0.95, 20)
 
 
 def settings():
@@ -255,8 +256,8 @@ def test_the_guaranteed_depth_where_inequalities_are_equalities():
 
 
 def made(kappa, rho, gamma=0.8, actions=3):
-    return pp.theory.known_hardness(
-        pp.problems.MadeToOrder(kappa=kappa, rho=rho, discount=gamma, num_actions=actions)
+    return lab.theory.known_hardness(
+        lab.problems.MadeToOrder(kappa=kappa, rho=rho, discount=gamma, num_actions=actions)
     )
 
 
@@ -282,7 +283,7 @@ def made(kappa, rho, gamma=0.8, actions=3):
     ],
 )  # fmt: skip
 def test_every_cell_of_table_1(hardness, noise, budget, regime, rate, exponent):
-    found = pp.theory.bound(hardness, "platypoos", budget, noise)
+    found = lab.theory.bound(hardness, "platypoos", budget, noise)
     assert (found.regime, found.rate) == (regime, rate)
     assert found.exponent == (None if exponent is None else pytest.approx(exponent))
     assert 0 < found.bound <= hardness.nu
@@ -296,16 +297,16 @@ def test_the_bounds_in_figures():
     assert h.constant_u == pytest.approx(1.0)
     # 4·2^4 = 64 ≤ 100 < 5·2^5 = 160, and with RESET 3²·2³ = 72 ≤ 100 < 4²·2⁴.
     for access, depth in [("restore", 4), ("reset", 3)]:
-        found = pp.theory.bound(h, "sequool", 1_000, access=access, h_max=100)
+        found = lab.theory.bound(h, "sequool", 1_000, access=access, h_max=100)
         assert (found.guaranteed_depth, found.bound) == (depth, 0.5 ** (depth + 1))
     # γ = 0.8 evaluates nodes once at p = 0: as SequOOL.
-    found = pp.theory.bound(h, "platypoos", 1_000, h_max=100)
+    found = lab.theory.bound(h, "platypoos", 1_000, h_max=100)
     assert (found.guaranteed_depth, found.bound) == (4, 0.5**5)
     # The paper's h_max: ⌊5000 / H_5000⌋ and ⌊5000 / 2(log2 5000 + 1)²⌋.
-    assert pp.theory.bound(h, "sequool", 10_000).h_max == math.floor(5000 / harmonic(5000)) == 549
-    assert pp.theory.bound(h, "platypoos", 10_000).h_max == 14
+    assert lab.theory.bound(h, "sequool", 10_000).h_max == math.floor(5000 / harmonic(5000)) == 549
+    assert lab.theory.bound(h, "platypoos", 10_000).h_max == 14
     # With noise: g = p_max·log(R·n^(3/2) / (b(1−γ))), and 6b/(1−γ²)·√(g/h_max).
-    found = pp.theory.bound(h, "platypoos", 10**10, noise=1e-3, h_max=2**20)
+    found = lab.theory.bound(h, "platypoos", 10**10, noise=1e-3, h_max=2**20)
     g = 20 * math.log(1.0 * (5 * 10**9) ** 1.5 / (1e-3 * 0.2))
     assert found.g == pytest.approx(g)
     doubt = 6e-3 / 0.36 * math.sqrt(g / 2**20)
@@ -313,15 +314,15 @@ def test_the_bounds_in_figures():
 
 
 def test_published_rates():
-    h = pp.theory.hardness(pp.problems.Garnet(6, 2), 0.6, 12)
-    assert pp.theory.bound(h, "olop", 1_000, noise=1.0).exponent == 0.5
+    h = lab.theory.hardness(pp.problems.Garnet(6, 2), 0.6, 12)
+    assert lab.theory.bound(h, "olop", 1_000, noise=1.0).exponent == 0.5
     many = made(3.0, 0.8)
     exponent = math.log(1 / 0.8) / math.log(3)
     for planner, noise in [("olop", 0.0), ("olop", 1.0), ("opd", 0.0), ("uniform", 1.0)]:
-        found = pp.theory.bound(many, planner, 1_000, noise)
+        found = lab.theory.bound(many, planner, 1_000, noise)
         assert found.exponent == pytest.approx(exponent)
         assert found.bound is None
-    assert pp.theory.bound(made(1.0, 0.8), "opd", 1_000).rate == "γ^n with γ = 0.8"
+    assert lab.theory.bound(made(1.0, 0.8), "opd", 1_000).rate == "γ^n with γ = 0.8"
 
 
 def test_nothing_overflows():
@@ -333,21 +334,21 @@ def test_nothing_overflows():
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         for gamma, rho, kappa, constant, budget, noise, access in values:
-            h = pp.theory.Hardness(
+            h = lab.theory.Hardness(
                 discount=gamma, num_actions=4, nu=3.0, rho=min(rho or gamma, gamma),
                 kappa_u=kappa, constant_u=constant, kappa_v=kappa, constant_v=constant,
             )  # fmt: skip
-            promised = [pp.theory.bound(h, "platypoos", budget, noise, access)]
+            promised = [lab.theory.bound(h, "platypoos", budget, noise, access)]
             if noise == 0:
-                promised.append(pp.theory.bound(h, "sequool", budget, 0.0, access))
+                promised.append(lab.theory.bound(h, "sequool", budget, 0.0, access))
             if rho is None:
-                promised.append(pp.theory.bound(h, "olop", budget, noise, access))
+                promised.append(lab.theory.bound(h, "olop", budget, noise, access))
             for found in promised:
                 numbers = [found.bound or 0.0, found.rate_value, found.depth or 0.0]
                 assert all(math.isfinite(n) and n >= 0 for n in [*numbers, *found.depths.values()])
                 assert found.bound is None or found.bound <= 3.0 + 1e-9
-        problem = pp.problems.MadeToOrder(kappa=2.0, rho=1e-6, discount=0.9999)
-        h = pp.theory.hardness(problem, 0.9999, 40, rho=1e-6)
+        problem = lab.problems.MadeToOrder(kappa=2.0, rho=1e-6, discount=0.9999)
+        h = lab.theory.hardness(problem, 0.9999, 40, rho=1e-6)
         assert (h.kappa_u, h.nu) == (pytest.approx(2.0), pytest.approx(1.0))
 
 
@@ -366,7 +367,7 @@ def test_nothing_overflows():
 )
 def test_hardness_outside_its_domain(arguments, message):
     with pytest.raises(pp.InvalidArgument, match=message):
-        pp.theory.hardness(pp.problems.Garnet(5, 2), **{"discount": 0.9, **arguments})
+        lab.theory.hardness(pp.problems.Garnet(5, 2), **{"discount": 0.9, **arguments})
 
 
 @pytest.mark.parametrize(
@@ -383,12 +384,12 @@ def test_hardness_outside_its_domain(arguments, message):
         ({"planner": "olop", "h_max": 3}, "olop has no h_max"),
         ({"h_max": 0}, "h_max must be a whole number of at least 1, got 0"),
         ({"access": "teleport"}, "access must be"),
-        ({"hardness": 3}, "hardness must be what pp.theory.hardness returns, got 3"),
+        ({"hardness": 3}, "hardness must be what lab.theory.hardness returns, got 3"),
     ],
 )
 def test_bounds_outside_their_domain(arguments, message):
     with pytest.raises(pp.InvalidArgument, match=message):
-        pp.theory.bound(**{"hardness": made(2.0, 0.8), **arguments})
+        lab.theory.bound(**{"hardness": made(2.0, 0.8), **arguments})
 
 
 def test_scipy_is_asked_for_only_when_it_is_needed(monkeypatch):
@@ -396,4 +397,4 @@ def test_scipy_is_asked_for_only_when_it_is_needed(monkeypatch):
     subprocess.run([sys.executable, "-c", code], check=True)
     monkeypatch.setitem(sys.modules, "scipy.special", None)
     with pytest.raises(pp.InvalidArgument, match=re.escape(install("experiments"))):
-        pp.theory.bound(made(2.0, 0.8))
+        lab.theory.bound(made(2.0, 0.8))

@@ -23,8 +23,9 @@ from theory_rows import Row, report, rows
 from theory_studies import Study, decades, olop
 
 import platypoos as pp
-from platypoos.theory.expected import expected_exponent, expected_regret, opened_shares
-from platypoos.theory.measure import (
+from platypoos import lab
+from platypoos.lab.theory.expected import expected_exponent, expected_regret, opened_shares
+from platypoos.lab.theory.measure import (
     Notebook,
     mean_regret,
     slope,
@@ -32,24 +33,24 @@ from platypoos.theory.measure import (
     worst_regret_in_one_run,
 )
 
-CHAIN = pp.problems.MadeToOrder(kappa=1.0, rho=0.8, discount=0.8)
-WIDE = pp.problems.MadeToOrder(kappa=2.0, rho=0.5, discount=0.9, num_actions=3)
-FULL = pp.problems.MadeToOrder(kappa=2.0, rho=0.9, discount=0.9)
+CHAIN = lab.problems.MadeToOrder(kappa=1.0, rho=0.8, discount=0.8)
+WIDE = lab.problems.MadeToOrder(kappa=2.0, rho=0.5, discount=0.9, num_actions=3)
+FULL = lab.problems.MadeToOrder(kappa=2.0, rho=0.9, discount=0.9)
 
 
 @pytest.mark.parametrize("problem", [CHAIN, WIDE, FULL], ids=["κ=1", "1<κ<K", "κ=K"])
-@pytest.mark.parametrize("kind", [pp.SequOOL, pp.PlaTyPOOS])
+@pytest.mark.parametrize("kind", [pp.planners.SequOOL, pp.PlaTyPOOS])
 @pytest.mark.parametrize("access", [pp.Access.RESTORE, pp.Access.RESET])
 def test_without_noise_the_regret_never_exceeds_the_bound(problem, kind, access):
     """Every depth of the secret to 24, 4 budgets, 3 seeds; and the lemma: none is missed above."""
-    planner, hardness = kind(problem.discount), pp.theory.known_hardness(problem)
+    planner, hardness = kind(problem.discount), lab.theory.known_hardness(problem)
     missed = sure = 0
     for budget in (30, 200, 1_000, 5_000):
         h_max = planner.schedule(budget, problem.actions.n, access).h_max
         if h_max < 1:
             continue
-        own = pp.theory.bound(hardness, kind.name, budget, access=access, h_max=h_max)
-        paper = pp.theory.bound(hardness, kind.name, budget, access=access)
+        own = lab.theory.bound(hardness, kind.name, budget, access=access, h_max=h_max)
+        paper = lab.theory.bound(hardness, kind.name, budget, access=access)
         for depth in range(1, 25):
             regret = mean_regret(replace(problem, depth=depth), planner, budget, 3, access).regret
             assert regret <= own.bound
@@ -67,7 +68,7 @@ def points_of(study):
     return [(point, study.promise(point.budget)) for point in points if point.regret > 0]
 
 
-@pytest.mark.parametrize("kind", [pp.SequOOL, pp.PlaTyPOOS])
+@pytest.mark.parametrize("kind", [pp.planners.SequOOL, pp.PlaTyPOOS])
 def test_one_good_sequence_is_followed_exponentially_deep(kind):
     """κ = 1: log-regret is linear in the depth of the theorem; R² ≥ 0.97, 8 seeds."""
     study = Study("chain", CHAIN, kind(0.8), decades(2, 3.2, 6), (8, 8))
@@ -84,7 +85,7 @@ def test_reset_makes_it_exponential_in_the_root():
     powers = {}
     for access in pp.Access:
         budgets = decades(2, 3.2, 3) if access is pp.Access.RESTORE else decades(2, 4.4, 3)
-        found = points_of(Study("chain", CHAIN, pp.SequOOL(0.8), budgets, (8, 8), access))
+        found = points_of(Study("chain", CHAIN, pp.planners.SequOOL(0.8), budgets, (8, 8), access))
         powers[access], _, fit = slope(
             [math.log(x.budget / math.log(x.budget)) for x, _ in found],
             [math.log(x.secret) for x, _ in found],
@@ -110,7 +111,11 @@ def with_secret(problem, secret):
 
 def test_one_run_tells_of_all_secrets():
     """Against a run for every one of the 2^d secrets of each depth d, to the last digit."""
-    for kind, budget in [(pp.SequOOL, 40), (pp.SequOOL, 100), (pp.PlaTyPOOS, 150)]:
+    for kind, budget in [
+        (pp.planners.SequOOL, 40),
+        (pp.planners.SequOOL, 100),
+        (pp.PlaTyPOOS, 150),
+    ]:
         planner, means = kind(0.9), {}
         for depth in range(1, 8):
             problem = replace(FULL, rho=0.5, depth=depth)
@@ -125,7 +130,7 @@ def test_one_run_tells_of_all_secrets():
 
 
 @pytest.mark.parametrize("use", ["full", "paper"])
-@pytest.mark.parametrize("kind", [pp.SequOOL, pp.PlaTyPOOS])
+@pytest.mark.parametrize("kind", [pp.planners.SequOOL, pp.PlaTyPOOS])
 def test_the_schedule_gives_the_regret_by_itself(kind, use):
     """Against one run of 300,000 calls, 20 %; and against 300 seeds of 2,000 calls, 4 errors."""
     for problem in (WIDE, FULL):
@@ -146,10 +151,10 @@ def test_many_good_sequences_give_the_promised_power():
     The exponent against the theorem's ⌊n/log n⌋ is within 20 % of log(1/ρ)/log κ = 1 at these small
     budgets; against the theorem's depth, with its logarithms, within 20 % of 1.
     """
-    study = Study("some", WIDE, pp.SequOOL(0.9), decades(2, 5, 4))
+    study = Study("some", WIDE, pp.planners.SequOOL(0.9), decades(2, 5, 4))
     found = points_of(study)
     logs = [math.log(x.regret) for x, _ in found]
-    sizes = [pp.theory.bound(pp.theory.known_hardness(WIDE), "sequool", x.budget).h_max
+    sizes = [lab.theory.bound(lab.theory.known_hardness(WIDE), "sequool", x.budget).h_max
              for x, _ in found]  # fmt: skip
     assert -slope([math.log(size) for size in sizes], logs)[0] == pytest.approx(1.0, abs=0.2)
     assert slope([p.depth * math.log(0.5) for _, p in found], logs)[0] == pytest.approx(1, abs=0.2)
@@ -178,8 +183,8 @@ def test_less_noise_helps_platypoos_and_not_olop():
 def test_high_noise_is_at_least_as_steep_as_promised():
     """Both columns of Table 1, 10³ to 10^4.5 calls, 100 seeds, margin 15 %, logarithms included."""
     for problem in (
-        pp.problems.MadeToOrder(kappa=1.0, rho=0.7, discount=0.7, noise=1.0),
-        pp.problems.MadeToOrder(kappa=2.0, rho=0.75, discount=0.75, noise=0.5),
+        lab.problems.MadeToOrder(kappa=1.0, rho=0.7, discount=0.7, noise=1.0),
+        lab.problems.MadeToOrder(kappa=2.0, rho=0.75, discount=0.75, noise=0.5),
     ):
         planner = pp.PlaTyPOOS(problem.discount)
         found = points_of(Study("noise", problem, planner, decades(3, 4.5, 2), (60, 100)))
@@ -199,7 +204,7 @@ def test_high_noise_gives_the_promised_power_of_n_by_b_squared():
     evaluates each node once, has such exponents too, but more than twice the regret.
     """
     for kappa, rho, gamma in [(1.0, 0.7, 0.7), (1.0, 0.2, 0.7), (2.0, 0.2, 0.9), (1.5, 0.2, 0.9)]:
-        problem = pp.problems.MadeToOrder(
+        problem = lab.problems.MadeToOrder(
             kappa=kappa, rho=rho, discount=gamma, horizon=studies.HORIZON
         )
         noises = studies.high_noises(problem, 10**5)
@@ -213,7 +218,7 @@ def test_high_noise_gives_the_promised_power_of_n_by_b_squared():
         assert all(promise.regime == "high noise" for promise in row.promises)
         assert row.largest_share_of_bound() <= 1
         assert row.exponent()[0] >= 0.85 * row.promises[-1].exponent
-        once = replace(study, planner=pp.SequOOL(gamma, budget_use="paper")).parts
+        once = replace(study, planner=pp.planners.SequOOL(gamma, budget_use="paper")).parts
         worse = [part.measure(10**5).regret / point.regret
                  for part, point in zip(once, points, strict=True)]  # fmt: skip
         assert math.prod(worse) ** (1 / len(worse)) >= 2
@@ -223,7 +228,7 @@ def test_high_noise_gives_the_promised_power_of_n_by_b_squared():
 
 def test_a_horizon_changes_no_regret():
     """A tree that ends where rewards are 10^−9 of the first: 400 seeds, 4 standard errors."""
-    endless = pp.problems.MadeToOrder(kappa=1.5, rho=0.5, discount=0.9, noise=0.02, depth=6)
+    endless = lab.problems.MadeToOrder(kappa=1.5, rho=0.5, discount=0.9, noise=0.02, depth=6)
     planner = pp.PlaTyPOOS(0.9, budget_use="paper")
     first, second = (
         mean_regret(replace(endless, horizon=horizon), planner, 50_000, 400)
@@ -250,7 +255,7 @@ def test_the_page_says_the_truth():
     assert list(promise.depths) == ["h_tilde", "h_tilde_2", "h_bar_2", "h_hat_2"]
     assert f"{promise.bound:.2f} = ν" in second
     assert promise.bound == h.nu
-    sure = pp.theory.bound(h, planner="sequool", budget=10_000)
+    sure = lab.theory.bound(h, planner="sequool", budget=10_000)
     assert f"{sure.bound:.0e}: without noise, ν·ρ^{sure.guaranteed_depth + 1}" in second
     for picture in re.findall(r"\]\((results/theory/.*?)\)", page):
         assert (Path(__file__).parents[2] / "docs" / picture).exists()

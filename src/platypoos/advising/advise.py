@@ -10,10 +10,9 @@ from platypoos.advising.lines import runs_in_batches, write_code, write_command
 from platypoos.advising.measure import LEAST_CALLS, Ends, Findings, Noise, find_repeat, look_at
 from platypoos.advising.probe import Probe, ticking
 from platypoos.advising.recommendation import Recommendation, Statement
-from platypoos.checks import check_count, check_number
+from platypoos.checks import Seed, check_count, check_number, make_generator
 from platypoos.choosing import DEFAULT_DISCOUNT
 from platypoos.errors import InvalidArgument
-from platypoos.ledger.streams import Seed, make_generator
 from platypoos.models.base import RANDOM, Access, actions_of, dynamics_of
 from platypoos.models.gymnasium.model import GymnasiumModel
 from platypoos.models.points import has_points

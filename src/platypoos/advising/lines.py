@@ -43,7 +43,7 @@ def write_code(
         lines.append(f"model = {_made(model, repeat)}")
     elif factor > 1:
         single = round(discount ** (1 / factor), 6)
-        lines.append(f"model = pp.RepeatedAction(model, repeat={factor}, discount={single})")
+        lines.append(f"model = pp.models.RepeatedAction(model, repeat={factor}, discount={single})")
         del settings["discount"]  # the model's is taken
     if access is not getattr(model, "access", Access.RESTORE):
         settings["access"] = access.value

@@ -9,9 +9,15 @@ from typing import Any
 
 from platypoos.advising.advise import CALLS, SECONDS, advise
 from platypoos.advising.recommendation import Recommendation
-from platypoos.cli.options import as_settings, make_environment, own_environment, whole
-from platypoos.cli.play import add_actions, add_environment
-from platypoos.experiments.own import is_own
+from platypoos.cli.options import (
+    add_environment,
+    add_options,
+    as_settings,
+    make_environment,
+    own_environment,
+    whole,
+)
+from platypoos.named import is_own
 
 EXAMPLES = """\
 examples:
@@ -35,7 +41,6 @@ def add_advise_command(commands: Any) -> None:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     add_environment(one, own=True)
-    add_actions(one)
     one.add_argument(
         "--seconds",
         type=float,
@@ -45,9 +50,7 @@ def add_advise_command(commands: Any) -> None:
     one.add_argument(
         "--calls", type=whole, default=CALLS, help="the most calls to make (%(default)s)"
     )
-    one.add_argument("--seed", type=int, default=0, help="same seed, same advice (%(default)s)")
-    one.add_argument("--json", action="store_true", help="print JSON instead of a table")
-    one.add_argument("--quiet", action="store_true", help="no progress")
+    add_options(one, "actions", "seed", "json", "quiet")
     one.set_defaults(run=_advise)
 
 

@@ -15,15 +15,16 @@ from platypoos.api import plan
 from platypoos.checks import check_count
 from platypoos.cli.options import (
     DEFAULT_BUDGET,
-    add_planner_options,
+    PLANNER,
+    add_environment,
+    add_options,
     make_environment,
     make_planner,
     whole,
 )
-from platypoos.cli.play import add_actions, add_environment
 from platypoos.errors import InvalidArgument
-from platypoos.plan import Plan
 from platypoos.progress import progress_bar
+from platypoos.results import Plan
 
 WORTH_IT = 1.2
 """Workers are advised if they are so many times as fast."""
@@ -47,12 +48,9 @@ def add_bench_command(commands: Any) -> None:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     add_environment(one, own=True)
-    add_actions(one)
-    add_planner_options(one)
+    add_options(one, "actions", *PLANNER, "json", "quiet")
     one.add_argument("--workers", type=whole, nargs="+", default=[1, 2, 4], help="how many (1 2 4)")
     one.add_argument("--pool", choices=list(POOLS), default="processes", help="(%(default)s)")
-    one.add_argument("--json", action="store_true", help="print JSON instead of a table")
-    one.add_argument("--quiet", action="store_true", help="no progress")
     one.set_defaults(run=_bench)
 
 

@@ -11,11 +11,11 @@ import numpy as np
 from platypoos.api import control, plan
 from platypoos.errors import PlatypoosError
 from platypoos.explain.verdict import lead_of
-from platypoos.ledger.tree import OPENED
 from platypoos.models.gymnasium.model import GymnasiumModel
-from platypoos.plan import Episode, Plan
 from platypoos.planners import PlaTyPOOS
 from platypoos.problems import SwitchChain, simple_regret
+from platypoos.results import Episode, Plan
+from platypoos.trees.tree import OPENED
 from platypoos.version import install
 
 CARTPOLE_STEPS, CARTPOLE_REPEAT, CARTPOLE_BUDGET, CARTPOLE_DISCOUNT = 500, 4, 1_000, 0.9

@@ -11,18 +11,19 @@ from typing import Any
 from platypoos.api import Agent, control, plan
 from platypoos.cli.options import (
     DEFAULT_BUDGET,
-    add_planner_options,
+    ENVIRONMENT,
+    PLANNER,
+    add_options,
     as_settings,
     make_environment,
     make_planner,
     whole,
 )
-from platypoos.cli.play import add_environment_options
 from platypoos.errors import InvalidArgument
-from platypoos.experiments.own import is_own
-from platypoos.experiments.spec import PROBLEMS, Choice, make
 from platypoos.models.wrappers import NoisyReward
-from platypoos.plan import Episode
+from platypoos.named import is_own, make
+from platypoos.problems import available as problems
+from platypoos.results import Episode
 
 EXAMPLES = """\
 examples:
@@ -30,7 +31,7 @@ examples:
   platypoos explain grid --budget 5000 --out grid.html
   platypoos explain FrozenLake-v1 --option is_slippery=false --budget 2000
   platypoos explain CartPole-v1 --repeat 4 --budget 3000 --discount 0.9 --steps 50 --out cart.html
-  platypoos explain pillars --steps 40 --discount 0.97 --out pillars.html --film pillars.gif
+  platypoos explain platypoos.lab.problems:Pillars --steps 40 --discount 0.97 --film pillars.gif
   platypoos explain my_module:make_model               your own: my_module.py is found here
   platypoos explain --out why.json                     the same as data
 """
@@ -55,32 +56,25 @@ def add_explain_command(commands: Any) -> None:
         help="a problem, as for 'platypoos plan', a Gymnasium id such as CartPole-v1, or a "
         "function of your own that makes a model (%(default)s)",
     )
-    add_environment_options(one)
-    add_planner_options(one)
+    add_options(one, *ENVIRONMENT, *PLANNER, "noise", "access", "deadline", "quiet")
     one.add_argument("--actions", type=whole, help="values of each coordinate of a continuous box")
-    one.add_argument("--noise", type=float, help="half-width of noise in the rewards")
-    one.add_argument("--access", choices=["restore", "reset"], help="(what the model declares)")
-    one.add_argument(
-        "--deadline", type=float, metavar="SECONDS", help="plan for so long, or each step"
-    )
     one.add_argument("--steps", type=whole, help="explain an episode of so many steps")
     one.add_argument("--out", type=Path, default=Path("why.html"), help="the page (%(default)s)")
     one.add_argument(
         "--film", type=Path, help="also film the episode with each plan's look-ahead, .gif or .mp4"
     )
-    one.add_argument("--quiet", action="store_true", help="no progress")
     one.set_defaults(run=run_explain)
 
 
 def make_model(args: argparse.Namespace) -> Any:
     """The problem or the environment that was named."""
-    if args.what in PROBLEMS and args.what != "gymnasium":
+    if args.what in problems():
         settings = as_settings(args.option, "--option")
         if args.noise is not None:
             settings["noise"] = args.noise
-        return make(PROBLEMS, "problem", Choice.of(args.what, **settings))
+        return make(problems(), "problem", args.what, settings)
     if not is_own(args.what) and "-v" not in args.what and "/" not in args.what:
-        known = ", ".join(sorted(set(PROBLEMS) - {"gymnasium"}))
+        known = ", ".join(sorted(problems()))
         raise InvalidArgument(
             f"there is no problem {args.what!r}; problems are {known}; environments have ids such "
             "as CartPole-v1; your own model is written MODULE:FUNCTION"
@@ -120,7 +114,7 @@ def run_explain(args: argparse.Namespace) -> int:
     try:
         episode = control(
             model,
-            planner,
+            planner=planner,
             budget=budget,
             deadline=args.deadline,
             steps=args.steps,

@@ -3,47 +3,22 @@
 from __future__ import annotations
 
 import argparse
-import json
-import math
 import os
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
-from platypoos.api import Agent, plan
+from platypoos.api import Agent
 from platypoos.cli.advise import add_advise_command
 from platypoos.cli.bench import add_bench_command
-from platypoos.cli.experiments import add_commands
+from platypoos.cli.check import add_check_command
 from platypoos.cli.explain import add_explain_command
-from platypoos.cli.options import (
-    DEFAULT_BUDGET,
-    add_planner_options,
-    make_planner,
-    not_own,
-)
+from platypoos.cli.plan import add_plan_command
 from platypoos.cli.planners import add_planners_command
-from platypoos.cli.play import add_simulator_commands
-from platypoos.cli.theory import add_theory_command
-from platypoos.errors import InvalidArgument, PlatypoosError
-from platypoos.experiments.spec import PROBLEMS, Choice, make
-from platypoos.explain.verdict import how_sure, lead_of
-from platypoos.plan import Plan
-from platypoos.problems import Problem, SwitchChain
-from platypoos.problems.base import optimal_values
+from platypoos.cli.play import add_play_command
+from platypoos.errors import PlatypoosError
+from platypoos.problems import SwitchChain
 from platypoos.version import __version__
-
-ACTIONS = {
-    "switch-chain": ("stay", "switch"),
-    "grid": ("up", "right", "down", "left"),
-    "battery": ("wait", "buy", "sell"),
-}
-"""Names of actions, where they have some."""
-COMPILE_FROM = 2_000_000
-"""Budgets from here on are planned in machine code; below, compiling takes longer than it saves."""
 
 EXAMPLES = """\
 examples:
@@ -85,6 +60,8 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _parser() -> argparse.ArgumentParser:
+    from platypoos.lab.commands import add_commands
+
     raw = argparse.RawDescriptionHelpFormatter
     parser = argparse.ArgumentParser(
         prog="platypoos",
@@ -95,34 +72,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--version", action="version", version=f"platypoos {__version__}")
     commands = parser.add_subparsers(title="commands", required=True, metavar="COMMAND")
 
-    one = commands.add_parser(
-        "plan",
-        help="plan the next action on a problem, and say why",
-        description="Plan the next action on a problem, and say why.",
-        epilog=EXAMPLES,
-        formatter_class=raw,
-    )
-    one.add_argument(
-        "--problem",
-        type=not_own,
-        choices=sorted(set(PROBLEMS) - {"gymnasium"}),
-        default="switch-chain",
-        metavar="PROBLEM",
-        help="one of %(choices)s (%(default)s); for your own model, see 'platypoos explain'",
-    )
-    add_planner_options(one)
-    one.add_argument("--noise", type=float, help="half-width of the rewards' noise")
-    one.add_argument(
-        "--deadline",
-        type=float,
-        metavar="SECONDS",
-        help="plan for so long, with as many calls as that allows, or as --budget does",
-    )
-    one.add_argument("--access", choices=["restore", "reset"], default="restore")
-    one.add_argument("--schedule", action="store_true", help="also show what the planner opens")
-    one.add_argument("--json", action="store_true", help="print JSON instead of a table")
-    one.set_defaults(run=_plan)
-
+    add_plan_command(commands, EXAMPLES)
     add_planners_command(commands)
 
     warm = commands.add_parser(
@@ -134,11 +84,11 @@ def _parser() -> argparse.ArgumentParser:
     warm.set_defaults(run=_warm_up)
 
     add_explain_command(commands)
-    add_simulator_commands(commands)
+    add_check_command(commands)
+    add_play_command(commands)
     add_advise_command(commands)
-    add_commands(commands)
     add_bench_command(commands)
-    add_theory_command(commands)
+    add_commands(commands)
     demo = commands.add_parser(
         "demo",
         help="plan on the paper's problem, CartPole and Pendulum; save films",
@@ -154,127 +104,6 @@ def _warm_up(_args: argparse.Namespace) -> None:
     model = SwitchChain(noise=1.0).compiled()
     seconds = Agent(model, deadline=0.02, discount=0.95).warm_up()
     print(f"ready for compiled models after {seconds:.1f} s")
-
-
-def _plan(args: argparse.Namespace) -> None:
-    names = ACTIONS.get(args.problem, ())
-    settings = {} if args.noise is None else {"noise": args.noise}
-    problem = make(PROBLEMS, "problem", Choice.of(args.problem, **settings))
-    planner = make_planner(args.planner, args.discount, args.set)
-    budget = args.budget
-    if args.deadline is None and budget is None:
-        budget = DEFAULT_BUDGET
-    model = problem.compiled() if budget is not None and budget >= COMPILE_FROM else problem
-    if args.deadline is not None and planner.anytime:
-        agent = Agent(model, planner=planner, deadline=args.deadline, access=args.access)
-        agent.warm_up()  # before the clock starts
-    found = plan(
-        model,
-        planner=planner,
-        budget=budget,
-        deadline=args.deadline,
-        horizon=args.horizon,
-        seed=args.seed,
-        access=args.access,
-    )
-    optimal = _optimal(problem, found)
-    labels = [names[action] if names else f"action {action}" for action in range(found.space.n)]
-    schedule = None
-    if args.schedule:
-        if not hasattr(planner, "schedule"):
-            raise InvalidArgument(
-                f"{args.planner} has no schedule: what it opens depends on the rewards; pass "
-                "--planner platypoos, or leave out --schedule"
-            )
-        schedule = planner.schedule(budget, found.space.n, args.access, args.horizon)
-    if args.json:
-        result = _as_json(args, found, labels, optimal)
-        if schedule is not None:
-            columns = ("depth", "p", "evaluations", "quota", "nodes")
-            result["schedule"] = [
-                dict(zip(columns, r, strict=True)) for r in schedule.rows.tolist()
-            ]
-        print(json.dumps(result))
-        return
-    horizon = "" if args.horizon is None else f", horizon {args.horizon}"
-    access = ", access reset (open loop)" if args.access == "reset" else ""
-    how = f"discount {args.discount:g}{horizon}{access}, seed {args.seed}"
-    print(f"{args.problem}, {args.planner}, {how}")
-    print(explain(found, labels))
-    if optimal is not None:
-        regret = optimal.max() - optimal[found.action_index]
-        print(f"known answer: {labels[int(optimal.argmax())]}; simple regret {regret:.6g}")
-    if schedule is not None:
-        print()
-        print(schedule)
-
-
-def _optimal(problem: Any, found: Plan) -> NDArray[np.float64] | None:
-    """Q* of the state, where it is known and can be computed."""
-    if not isinstance(problem, Problem):
-        return None
-    try:
-        return optimal_values(problem, found)
-    except InvalidArgument:  # it would take too long
-        return None
-
-
-def explain(found: Plan, labels: Sequence[str]) -> str:
-    """The decision and why, as a table."""
-    lines = [f"decision: {labels[found.action_index]} (action {found.action_index})", ""]
-    width = max(len(label) for label in labels)
-    lines.append(f"  {'first action':<{max(width, 12)}}  {'value':>14}")
-    for action, value in enumerate(found.action_values):
-        mark = "*" if action == found.action_index else " "
-        shown = "not evaluated" if math.isnan(value) else f"{value:.6g}"
-        lines.append(f"{mark} {labels[action]:<{max(width, 12)}}  {shown:>14}")
-    sequence = " ".join(str(action) for action in found.action_indices[:16])
-    more = " …" if len(found.actions) > 16 else ""
-    lines += [
-        "",
-        (lead_of(found) or "there is no runner-up"),
-        f"best sequence: {sequence}{more} ({len(found.actions)} steps)",
-        f"depth reached: {found.depth}, calls used: {found.calls}"
-        + ("" if found.budget is None else f" of {found.budget}"),
-    ]
-    if how_sure(found):
-        lines.append(how_sure(found))
-    if found.reached is not None:
-        within = "reached" if found.reached else "not reached"
-        lines.append(f"the accuracy asked for was {within} within {found.budget} calls")
-    return "\n".join(lines)
-
-
-def _as_json(
-    args: argparse.Namespace,
-    found: Plan,
-    labels: Sequence[str],
-    optimal: NDArray[np.float64] | None,
-) -> dict[str, Any]:
-    def number(value: float) -> float | None:
-        return value if math.isfinite(value) else None
-
-    return {
-        "problem": args.problem,
-        "planner": args.planner,
-        "discount": found.discount,
-        "access": args.access,
-        "seed": args.seed,
-        "action": found.action_index,
-        "action_name": labels[found.action_index],
-        "actions": list(found.action_indices),
-        "value": number(found.value),
-        "action_values": [number(value) for value in found.action_values.tolist()],
-        "lead": None if found.lead is None else found.lead._asdict(),
-        "confidence": found.confidence,
-        "enough": found.enough,
-        "depth": found.depth,
-        "calls": found.calls,
-        "budget": found.budget,
-        "reached": found.reached,
-        "optimal_values": None if optimal is None else optimal.tolist(),
-        "simple_regret": None if optimal is None else optimal.max() - optimal[found.action_index],
-    }
 
 
 def _demo(args: argparse.Namespace) -> None:

@@ -107,8 +107,7 @@ class CompiledModel:
     access: Access = Access.RESTORE
     problem: Any = None
     is_compiled: ClassVar[bool] = True
-    loops: dict[Access, Any] = field(init=False, repr=False)
-    functions: dict[str, Any] = field(init=False, repr=False)
+    functions: list[Any] = field(init=False, repr=False)
     planned: set[tuple[type, Access]] = field(init=False, repr=False)
     """Planners that have planned with it in this process: their machine code is there."""
 
@@ -144,8 +143,7 @@ class CompiledModel:
         state = state.copy()
         state.flags.writeable = False
         object.__setattr__(self, "initial_state", state)
-        object.__setattr__(self, "loops", {})
-        object.__setattr__(self, "functions", {})
+        object.__setattr__(self, "functions", [])
         object.__setattr__(self, "planned", set())
 
     def step(self, state: Any, action: int, rng: np.random.Generator) -> Transition:

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from platypoos.explain.sequences import ends_by_action
-from platypoos.ledger.tree import ROOT, Tree, make_tree, path_to, set_node, set_root
 from platypoos.spaces import Tried
+from platypoos.trees.tree import ROOT, Tree, make_tree, path_to, set_node, set_root
 
 if TYPE_CHECKING:
-    from platypoos.plan import Plan
+    from platypoos.results import Plan
 
 LARGE = 20_000
 """Nodes of a tree in which rivals are not looked for: that would take longer than it is worth."""

@@ -17,7 +17,7 @@ from platypoos.spaces import Tried
 
 if TYPE_CHECKING:
     from platypoos.episode import Episode
-    from platypoos.plan import Plan
+    from platypoos.results import Plan
 
 MOST_PICTURES, PICTURE_BYTES, PICTURE_WIDTH = 500, 3_000_000, 320
 """Pictures of a page, and what they may take together; with more steps some share a picture."""

@@ -37,7 +37,7 @@ from platypoos.simulator.pools import Busy
 from platypoos.spaces import Tried
 
 if TYPE_CHECKING:
-    from platypoos.plan import Plan
+    from platypoos.results import Plan
 
 VERSION = 1
 """Of the data; it changes when a field changes its meaning or goes."""

@@ -19,12 +19,12 @@ from platypoos.explain.sequences import (
     spread_of,
 )
 from platypoos.explain.verdict import PROVED
-from platypoos.ledger.tree import OPENED, ROOT, TERMINAL
 from platypoos.markup import number
 from platypoos.spaces import Tried
+from platypoos.trees.tree import OPENED, ROOT, TERMINAL
 
 if TYPE_CHECKING:
-    from platypoos.plan import Plan
+    from platypoos.results import Plan
 
 ONE_IN_TWENTY = 1.645
 """A normal variable is larger than this with a probability of 5 %."""

@@ -8,7 +8,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 if TYPE_CHECKING:
-    from platypoos.plan import Plan
+    from platypoos.results import Plan
+
+OURS = ("platypoos.planners", "platypoos.problems", "platypoos.lab.problems")
+"""Packages whose objects are shown as the code that makes them."""
+AT_THE_TOP = ("PlaTyPOOS", "Platypus")
+"""Planners that are also in ``platypoos`` itself."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,21 +74,28 @@ def code_for(thing: Any) -> str:
     inner = getattr(thing, "problem", None)
     if inner is not None and kind.__name__ in {"CompiledModel", "ArrayModel"}:
         return f"{code_for(inner)}.{'compiled' if kind.__name__ == 'CompiledModel' else 'array'}()"
-    room = kind.__module__
-    prefix = "pp.problems." if room.startswith("platypoos.problems") else "pp."
-    if is_dataclass(thing) and room.startswith(("platypoos.problems", "platypoos.planners")):
+    ours = kind.__module__.startswith(OURS)
+    if is_dataclass(thing) and ours:
         shown = [
             f"{f.name}={getattr(thing, f.name)!r}"
             for f in fields(thing)
             if f.init and not _is_default(f, getattr(thing, f.name))
         ]
-        return f"{prefix}{kind.__name__}({', '.join(shown)})"
+        return f"{public_name(kind)}({', '.join(shown)})"
     text = repr(thing)
-    if room.startswith("platypoos.problems") and text.startswith(f"{kind.__name__}("):
-        return f"{prefix}{text}"
+    if ours and text.startswith(f"{kind.__name__}("):
+        return text.replace(kind.__name__, public_name(kind), 1)
     if kind.__name__ == "GymnasiumModel":
         return _gymnasium_code(thing)
     return kind.__name__
+
+
+def public_name(kind: type[Any]) -> str:
+    """What to write for a planner or a problem after ``import platypoos as pp``."""
+    room = next((room for room in OURS if kind.__module__.startswith(room)), "platypoos")
+    if kind.__name__ in AT_THE_TOP:
+        room = "platypoos"
+    return f"{room.replace('platypoos', 'pp', 1)}.{kind.__name__}"
 
 
 def _is_default(entry: Any, value: Any) -> bool:

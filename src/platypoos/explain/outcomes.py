@@ -19,7 +19,7 @@ import numpy as np
 from platypoos.discounting import span
 
 if TYPE_CHECKING:
-    from platypoos.plan import Plan
+    from platypoos.results import Plan
 
 ROLL_OUTS = 400
 LONGEST = 100

@@ -19,7 +19,7 @@ from platypoos.explain.verdict import shown as shown_lead
 from platypoos.markup import fields_of, number, render, rounded, show_state
 
 if TYPE_CHECKING:
-    from platypoos.plan import Plan
+    from platypoos.results import Plan
 
 MOST_CHOICES, MOST_COLUMNS, MOST_CASES = 12, 10, 8
 SINGLE = 6

@@ -11,11 +11,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from platypoos.discounting import spans
-from platypoos.ledger.tree import OPENED, ROOT, TERMINAL, Tree, path_to
 from platypoos.markup import rounded
+from platypoos.trees.tree import OPENED, ROOT, TERMINAL, Tree, path_to
 
 if TYPE_CHECKING:
-    from platypoos.plan import Plan
+    from platypoos.results import Plan
 
 CONFIDENT = 1.96
 """Standard errors of an interval of 95 %."""

@@ -10,13 +10,13 @@ from platypoos.errors import InvalidArgument
 from platypoos.explain.origin import Origin
 from platypoos.explain.sequences import Line, lines_of, rule_line
 from platypoos.explain.verdict import Lead
-from platypoos.ledger.tree import ROOT, TERMINAL, make_tree, set_node, set_root
 from platypoos.markup import check_version, plain
 from platypoos.models.points import as_action
 from platypoos.spaces import Box, Discrete, MultiDiscrete, Space, Tried
+from platypoos.trees.tree import ROOT, TERMINAL, make_tree, set_node, set_root
 
 if TYPE_CHECKING:
-    from platypoos.plan import Plan
+    from platypoos.results import Plan
 
 VERSION = 1
 PLAN = "platypoos plan"

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from platypoos.explain.sequences import depths_of, firsts_of, layers_of
-from platypoos.ledger.tree import ROOT, Tree
+from platypoos.trees.tree import ROOT, Tree
 
 MOST_NODES = 1_200
 """Nodes of the tree that are kept: those with the most samples in them and below them."""

@@ -15,7 +15,7 @@ from platypoos.markup import notebook as as_html
 from platypoos.spaces import Tried
 
 if TYPE_CHECKING:
-    from platypoos.plan import Plan
+    from platypoos.results import Plan
 
 MOST_ACTIONS, MOST_STEPS, MOST_OUTCOMES = 10, 6, 5
 SEQUENCE, LIKELIEST = (

@@ -8,7 +8,7 @@ from platypoos.explain.sequences import Line, lines_of
 from platypoos.markup import number, rounded
 
 if TYPE_CHECKING:
-    from platypoos.plan import Plan
+    from platypoos.results import Plan
 
 PROVED, CLEAR = 0.999, 0.95
 """Of ``Plan.confidence``: at least this much is called "proved", or "clear"."""

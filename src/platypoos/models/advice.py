@@ -1,6 +1,6 @@
 """What a model can say of a state beside its step: legal actions, a value, a policy.
 
-All three are optional. A ledger asks the model and keeps the answers node by node, in the arrays
+All three are optional. A sampler asks the model and keeps the answers node by node, in the arrays
 of an ``Advice``; planners read the arrays. Without an answer the arrays have no rows.
 """
 

@@ -23,6 +23,8 @@ from platypoos.models.base import (
 from platypoos.spaces import as_space
 
 BatchStep = Callable[[NDArray[Any], NDArray[Any], np.random.Generator], Any]
+MOST_NEW, MOST_KNOWN = 8192, 1 << 16
+"""States that are kept to be asked about, and answers that are kept to be fetched."""
 Batch = tuple[NDArray[Any], NDArray[np.float64], NDArray[np.bool_]]
 
 
@@ -115,7 +117,7 @@ class ArrayModel:
                 f"an array model given states of shape {states.shape} must return states of the "
                 f"same shape, got {after.shape}"
             )
-        if not np.can_cast(after.dtype, states.dtype, "same_kind"):
+        if after.dtype != states.dtype and not np.can_cast(after.dtype, states.dtype, "same_kind"):
             raise TransitionError(
                 f"an array model with an initial_state of type {states.dtype} must return states "
                 f"of that type, got {after.dtype}, which would be cut off; use an initial_state "
@@ -138,7 +140,8 @@ class ArrayModel:
                 f"an array model given {n} states must return {n} terminated flags or a single "
                 f"one, got shape {terminated.shape}"
             )
-        return after, rewards.astype(np.float64), np.broadcast_to(terminated != 0, (n,))
+        ended = np.full(n, bool(terminated)) if terminated.ndim == 0 else terminated != 0
+        return after, rewards.astype(np.float64), ended
 
     def step(self, state: Any, action: Any, rng: np.random.Generator) -> Transition:
         """Take ``action`` in one state: a batch of one."""
@@ -160,19 +163,87 @@ class ArrayModel:
 
     def single_legal(self) -> Callable[[Any], Any] | None:
         """``legal`` of one state, if the model has it."""
-        return _of_one(self.legal)
+        return self._of_one("legal")
 
     def single_value(self) -> Callable[[Any], Any] | None:
         """``value`` of one state, if the model has it."""
-        return _of_one(self.value)
+        return self._of_one("value")
 
     def single_policy(self) -> Callable[[Any], Any] | None:
         """``policy`` of one state, if the model has it."""
-        return _of_one(self.policy)
+        return self._of_one("policy")
 
     def single_features(self) -> Callable[[Any], Any] | None:
         """``features`` of one state, if the model has it."""
-        return _of_one(self.features)
+        return self._of_one("features")
+
+    def expect(self, states: NDArray[Any]) -> None:
+        """Note new states, which planners may ask about one by one."""
+        for one in self._ones.values():
+            one.expect(states)
+
+    @cached_property
+    def _ones(self) -> dict[str, OfOne]:
+        return {}
+
+    def _of_one(self, name: str) -> OfOne | None:
+        function = getattr(self, name)
+        if function is None:
+            return None
+        if name not in self._ones:
+            self._ones[name] = OfOne(function)
+        return self._ones[name]
+
+
+class OfOne:
+    """A function of many states, for one state.
+
+    When it is asked about a state that is new, it asks about all new states at once.
+
+    >>> double = OfOne(lambda states: 2 * states)
+    >>> double.expect(np.array([1, 2]))
+    >>> int(double(np.int64(2))), len(double.known), int(double(np.int64(7)))
+    (4, 1, 14)
+    """
+
+    def __init__(self, function: Callable[[NDArray[Any]], Any]) -> None:
+        self.function = function
+        self.new: list[NDArray[Any]] = []
+        """States that were not asked about…"""
+        self.count = 0
+        """…and how many these are."""
+        self.known: dict[bytes, Any] = {}
+        """By the bytes of a state: what was not fetched yet."""
+
+    def expect(self, states: NDArray[Any]) -> None:
+        """Note new states."""
+        self.new.append(states)
+        self.count += len(states)
+        while self.count > MOST_NEW:
+            self.count -= len(self.new.pop(0))
+
+    def __call__(self, state: Any) -> Any:
+        """What the function says of a state."""
+        row = np.asarray(state)
+        said = self.known.pop(row.tobytes(), None)
+        if said is None and self.new:
+            self._ask_all()
+            said = self.known.pop(row.tobytes(), None)
+        return self.function(row[None])[0] if said is None else said
+
+    def _ask_all(self) -> None:
+        states, self.new, self.count = np.concatenate(self.new), [], 0
+        if len(self.known) > MOST_KNOWN:
+            self.known = {}
+        try:
+            said = self.function(states)
+        except Exception:  # noqa: BLE001  then it will fail for the one state that matters, or not
+            return
+        if np.shape(said)[:1] == (len(states),):
+            raw = states.tobytes()
+            size = len(raw) // len(states)
+            keys = [raw[start : start + size] for start in range(0, len(raw), size)]
+            self.known.update(zip(keys, said, strict=True))
 
 
 def stack_actions(actions: Sequence[Any]) -> NDArray[Any]:
@@ -193,7 +264,3 @@ def stack_actions(actions: Sequence[Any]) -> NDArray[Any]:
     for place, action in enumerate(actions):
         stacked[place] = action
     return stacked
-
-
-def _of_one(function: Callable[[NDArray[Any]], Any] | None) -> Callable[[Any], Any] | None:
-    return None if function is None else lambda state: function(np.asarray(state)[None])[0]

@@ -1,6 +1,6 @@
 """A model whose actions are numbers, from one whose actions are anything.
 
-The published planners and the ledgers number the actions of a model from 0. What they plan with is
+The published planners and the samplers number the actions of a model from 0. What they plan with is
 the view that ``numbered`` makes: it takes the number of an action, and calls the model with the
 action itself.
 """

@@ -166,6 +166,11 @@ class PointedArray(ArrayModel):
         states, rewards, ended = self.step_batch(np.asarray(state)[None], rows, rng)
         return Transition(states[0], float(rewards[0]), bool(ended[0]))
 
+    def single_policy(self) -> Callable[[Any], Any] | None:
+        """The point that ``policy`` chooses in one state, if the model has it."""
+        said = super().single_policy()
+        return None if said is None else lambda s: checked_point(self.actions, said(s), s)
+
 
 @dataclass(frozen=True)
 class _ByPoint:

@@ -84,7 +84,7 @@ class NoisyReward(WrappedModel):
             draws the noise of one reward.
 
     >>> import platypoos as pp
-    >>> model = pp.NoisyReward(pp.problems.SwitchChain(), 10.0)
+    >>> model = pp.models.NoisyReward(pp.problems.SwitchChain(), 10.0)
     >>> pp.plan(model, budget=10_000, discount=0.95, seed=0).action
     0
     """
@@ -138,7 +138,7 @@ class RepeatedAction(WrappedModel):
     are worth step by step. A call of this model is up to ``repeat`` steps of the other.
 
     >>> import platypoos as pp
-    >>> model = pp.RepeatedAction(pp.problems.SwitchChain(), repeat=2, discount=0.9)
+    >>> model = pp.models.RepeatedAction(pp.problems.SwitchChain(), repeat=2, discount=0.9)
     >>> round(model.discount, 2), pp.plan(model, budget=500, discount=model.discount, seed=0).action
     (0.81, 0)
     """
@@ -179,7 +179,7 @@ class ShapedReward(WrappedModel):
 
     >>> import platypoos as pp
     >>> walk = pp.FunctionModel(lambda x, a, rng: (x + 2 * a - 1, float(x == 30), False), 2, 0)
-    >>> hinted = pp.ShapedReward(walk, potential=lambda x: -abs(30.0 - x), discount=0.9)
+    >>> hinted = pp.models.ShapedReward(walk, potential=lambda x: -abs(30.0 - x), discount=0.9)
     >>> pp.plan(hinted, budget=100, discount=0.9, seed=0).action
     1
     """

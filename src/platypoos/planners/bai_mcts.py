@@ -14,11 +14,8 @@ from platypoos.compiled.code import borrowed, inlined, jit
 from platypoos.compiled.ledger.drivers import Driver
 from platypoos.discounting import span
 from platypoos.errors import InvalidArgument
-from platypoos.ledger.requests import calls_made, play
-from platypoos.ledger.tickets import ticket
-from platypoos.ledger.tree import ROOT, TERMINAL, Tree
-from platypoos.plan import Plan
 from platypoos.planners.closed_loop.bai_mcts import plan_by_bai
+from platypoos.results import Plan
 from platypoos.search.base import RangePlanner, Task
 from platypoos.search.growth import (
     NOBODY,
@@ -30,6 +27,9 @@ from platypoos.search.growth import (
     options,
     prune,
 )
+from platypoos.trees.requests import calls_made, play
+from platypoos.trees.tickets import ticket
+from platypoos.trees.tree import ROOT, TERMINAL, Tree
 
 Floats = NDArray[np.float64]
 
@@ -74,7 +74,7 @@ class BAIMCTS(RangePlanner):
         rule: "ugape" or "lucb".
 
     >>> import platypoos as pp
-    >>> planner = pp.BAIMCTS(discount=0.5, reward_max=1.0, depth=4)
+    >>> planner = pp.planners.BAIMCTS(discount=0.5, reward_max=1.0, depth=4)
     >>> planner.plan(pp.problems.Garnet(5, 2, seed=0), budget=10_000, seed=0).calls
     10000
     """

@@ -11,11 +11,8 @@ import numpy as np
 from platypoos.checks import check_count
 from platypoos.compiled.code import borrowed, jit
 from platypoos.compiled.ledger.drivers import Driver
-from platypoos.ledger.requests import calls_made, play
-from platypoos.ledger.tickets import ticket
-from platypoos.ledger.tree import ROOT, TERMINAL, Tree
-from platypoos.plan import Plan
 from platypoos.planners.closed_loop.brue import plan_by_brue
+from platypoos.results import Plan
 from platypoos.search.base import Planner, Task
 from platypoos.search.growth import (
     NOBODY,
@@ -29,6 +26,9 @@ from platypoos.search.growth import (
     prune,
     random_action,
 )
+from platypoos.trees.requests import calls_made, play
+from platypoos.trees.tickets import ticket
+from platypoos.trees.tree import ROOT, TERMINAL, Tree
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -57,7 +57,7 @@ class BRUE(Planner):
         horizon: H, the length of a walk.
 
     >>> import platypoos as pp
-    >>> planner = pp.BRUE(discount=0.8, horizon=20)
+    >>> planner = pp.planners.BRUE(discount=0.8, horizon=20)
     >>> planner.plan(pp.problems.Garnet(5, 2, seed=1), budget=5_000, seed=0).action
     0
     """

@@ -13,18 +13,17 @@ from platypoos.checks import check_count, check_number
 from platypoos.compiled.code import borrowed, inlined, jit
 from platypoos.compiled.ledger.drivers import Driver
 from platypoos.errors import InvalidArgument
-from platypoos.ledger.requests import calls_made, play
-from platypoos.ledger.tree import Tree
 from platypoos.models.advice import pick
 from platypoos.models.base import actions_of
 from platypoos.models.points import is_pointed, pointed
-from platypoos.plan import Plan
 from platypoos.planners.sampling.frame import SamplerMemory, plan_in_box
 from platypoos.planners.sampling.gaussian import Gaussian
+from platypoos.results import Plan
 from platypoos.search.base import Task
 from platypoos.search.growth import Growth, random_below
 from platypoos.search.sequences import (
     IDLE,
+    Ahead,
     Limits,
     SequenceMemory,
     SequencePlanner,
@@ -32,9 +31,13 @@ from platypoos.search.sequences import (
     begin_search,
     end_search,
     judge,
-    lay,
+    lay_ahead,
+    look_ahead,
+    make_ahead,
 )
 from platypoos.spaces import Box, Space
+from platypoos.trees.requests import calls_made, play, play_ahead
+from platypoos.trees.tree import Tree
 
 MOMENTUM = 0.1
 """Weight of the old distribution when a new one is fitted."""
@@ -103,7 +106,7 @@ class CEM(SequencePlanner):
             calls.
 
     >>> import platypoos as pp
-    >>> planner = pp.CEM(discount=0.8)
+    >>> planner = pp.planners.CEM(discount=0.8)
     >>> planner.plan(pp.problems.Garnet(5, 2, seed=1), budget=1_000, seed=0).action
     0
     >>> model = pp.FunctionModel(lambda x, a, rng: (x + a, -abs(x + a), False), pp.Box(-1, 1), 3.0)
@@ -118,6 +121,7 @@ class CEM(SequencePlanner):
     iterations: int | None = None
 
     name: ClassVar[str] = "cem"
+    workers: ClassVar[str] = "many"
     boxes: ClassVar[bool] = True
     citation: ClassVar[str] = (
         "Pinneri et al. Sample-efficient cross-entropy method for real-time planning. CoRL 2020."
@@ -175,7 +179,9 @@ class CEM(SequencePlanner):
             actions=np.empty((size, length), np.int64),
             values=np.full(size, -np.inf),
         )
-        run(*search.parts, population, kept, elites, search.limits(task.budget, self.discount))
+        ahead = make_ahead(1 + size, length)
+        limits = search.limits(task.budget, self.discount)
+        run(*search.parts, population, ahead, kept, elites, limits)
         return end_search(self, task, search)
 
 
@@ -186,46 +192,72 @@ def run(
     growth: Growth,
     lines: Sequences,
     population: Population,
+    ahead: Ahead,
     kept: NDArray[np.int64],
     elites: int,
     limits: Limits,
 ) -> int:
-    """Draw and fit until the limits.budget is spent."""
+    """Draw a population, walk it at once, and fit, until the budget is spent."""
+    size = len(population.values)
     tried = idle = 0
     if len(kept) > 0:
-        lines.trial[:] = kept
+        ahead.trials[0] = kept
         tried = -1  # not one of the population
     while calls_made(sim) < limits.budget and (idle < IDLE or not limits.restores):
-        size = tree.size[0]
-        if tried >= 0:
-            draw_sequence(growth, lines, population, idle % 2 == 1)
-        steps, known = lay(
-            tree, growth, lines.trial, limits.budget - calls_made(sim), limits.restores
+        left = limits.budget - calls_made(sim)
+        asked, idle = draw(
+            tree, growth, population, ahead, tried, size - tried, left, idle, limits.restores
         )
-        got = play(sim, tree, growth.path[:steps], growth.rewards, known, False)
-        if got < 0:
-            break
-        value = judge(tree, growth, lines, steps, got, limits.gamma)
-        idle = idle + 1 if tree.size[0] == size else 0
-        if tried >= 0:
-            enter(tree, growth, lines, population, tried, got, value)
-        tried += 1
-        if tried == len(population.values):
+        play_ahead(sim, tree, ahead, asked, False)
+        for place in range(asked):
+            steps, start = lay_ahead(tree, growth, lines, ahead, place, limits.restores)
+            if steps == 0:
+                continue
+            got = play(sim, tree, growth.path[:steps], growth.rewards, start, False)
+            if got < 0:
+                return tried
+            value = judge(tree, growth, lines, steps, got, limits.gamma)
+            if tried >= 0:
+                enter(tree, growth, lines, population, tried, got, value)
+            tried += 1
+        if tried == size:
             fit(lines, population, elites)
             tried = 0
     return tried
 
 
 @jit
-def draw_sequence(growth: Growth, lines: Sequences, population: Population, uniform: bool) -> None:
-    """Write a sequence drawn from the distribution, or from the uniform one."""
-    growth, lines, population = borrowed(growth), borrowed(lines), borrowed(population)
-    for t in range(len(lines.trial)):
-        if uniform:
-            lines.trial[t] = random_below(growth, growth.num_actions)
-        else:
-            unit = random_below(growth, 1 << 30) / float(1 << 30)
-            lines.trial[t] = pick(population.weights[t], unit)
+def draw(
+    tree: Tree,
+    growth: Growth,
+    population: Population,
+    ahead: Ahead,
+    tried: int,
+    most: int,
+    calls: int,
+    idle: int,
+    restores: bool,
+) -> tuple[int, int]:
+    """Write sequences, as many as fit; returns how many, and those in a row that are known.
+
+    They are drawn from the distribution, and every other one after a known one from the uniform
+    one. Where none was tried, not even the kept one, that is there already.
+    """
+    growth, population, ahead = borrowed(growth), borrowed(population), borrowed(ahead)
+    for place in range(most):
+        if calls == 0:
+            return place, idle
+        if tried + place >= 0:
+            for t in range(ahead.trials.shape[1]):
+                if idle % 2 == 1:
+                    ahead.trials[place, t] = random_below(growth, growth.num_actions)
+                else:
+                    unit = random_below(growth, 1 << 30) / float(1 << 30)
+                    ahead.trials[place, t] = pick(population.weights[t], unit)
+        needed = look_ahead(tree, growth, ahead, place, calls, restores)
+        calls -= needed
+        idle = 0 if needed > 0 else idle + 1
+    return most, idle
 
 
 @jit

@@ -13,14 +13,14 @@ from platypoos.checks import check_count, check_number
 from platypoos.compiled.code import borrowed, inlined, jit
 from platypoos.compiled.ledger.drivers import Driver
 from platypoos.discounting import spans
-from platypoos.ledger.requests import calls_made, play
-from platypoos.ledger.tickets import ticket
-from platypoos.ledger.tree import ROOT, TERMINAL, Tree
 from platypoos.models.advice import is_legal, legal_action, random_unit
 from platypoos.models.base import Access
-from platypoos.plan import Plan
+from platypoos.results import Plan
 from platypoos.search.base import Planner, Task
 from platypoos.search.growth import NOBODY, Growth, begin, find_child, finish, options, prune
+from platypoos.trees.requests import calls_made, play
+from platypoos.trees.tickets import ticket
+from platypoos.trees.tree import ROOT, TERMINAL, Tree
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
@@ -88,7 +88,7 @@ class GumbelMCTS(Planner):
         gumbel_scale: the weight of the noise g in the scores of the first actions.
 
     >>> import platypoos as pp
-    >>> planner = pp.GumbelMCTS(discount=0.8)
+    >>> planner = pp.planners.GumbelMCTS(discount=0.8)
     >>> planner.plan(pp.problems.Garnet(5, 2, seed=1), budget=500, seed=0).action
     0
     """

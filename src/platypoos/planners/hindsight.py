@@ -7,8 +7,8 @@ from typing import ClassVar
 
 from platypoos.checks import check_count
 from platypoos.models.base import Access
-from platypoos.plan import Plan
 from platypoos.planners.closed_loop.tree import ChanceTree, Edge, Node
+from platypoos.results import Plan
 from platypoos.search.base import Planner, Task
 
 Future = dict[Edge, tuple[Node | None, float]]
@@ -49,7 +49,7 @@ class Hindsight(Planner):
             if the budget does not allow one call of each action in so many.
 
     >>> import platypoos as pp
-    >>> planner = pp.Hindsight(discount=0.8)
+    >>> planner = pp.planners.Hindsight(discount=0.8)
     >>> planner.plan(pp.problems.Garnet(5, 2, seed=1), budget=500, seed=0).action
     0
     """

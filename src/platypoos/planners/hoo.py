@@ -11,11 +11,9 @@ import numpy as np
 from platypoos.compiled.code import borrowed, jit
 from platypoos.compiled.ledger.drivers import Driver
 from platypoos.discounting import spans
-from platypoos.ledger.requests import calls_made, play
-from platypoos.ledger.tree import ROOT, TERMINAL, Tree
 from platypoos.models.advice import is_legal
-from platypoos.plan import Plan
 from platypoos.planners.olop import Floats, episodes_of
+from platypoos.results import Plan
 from platypoos.search.base import RangePlanner, Task
 from platypoos.search.growth import (
     NOBODY,
@@ -29,6 +27,8 @@ from platypoos.search.growth import (
     random_below,
     wander,
 )
+from platypoos.trees.requests import calls_made, play
+from platypoos.trees.tree import ROOT, TERMINAL, Tree
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -55,7 +55,7 @@ class HOO(RangePlanner):
         reward_min: the smallest one.
 
     >>> import platypoos as pp
-    >>> planner = pp.HOO(discount=0.95, reward_max=130.0)
+    >>> planner = pp.planners.HOO(discount=0.95, reward_max=130.0)
     >>> planner.plan(pp.problems.SwitchChain(), budget=1_000, seed=0).calls
     957
     """

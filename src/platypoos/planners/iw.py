@@ -7,9 +7,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from platypoos.ledger.protocol import Ledger
-from platypoos.ledger.tree import ROOT, TERMINAL, Tree
-from platypoos.plan import Plan
+from platypoos.results import Plan
 from platypoos.search.base import Task
 from platypoos.search.growth import Growth, begin, finish
 from platypoos.search.novelty import (
@@ -20,6 +18,8 @@ from platypoos.search.novelty import (
     legal_actions,
     make_child,
 )
+from platypoos.trees.protocol import Sampler
+from platypoos.trees.tree import ROOT, TERMINAL, Tree
 
 
 @dataclass(frozen=True)
@@ -58,7 +58,7 @@ class IW(NoveltyPlanner):
     ...     there = has_key and place == -3
     ...     return (place, has_key), float(there), there or abs(place) > 3
     >>> model = pp.FunctionModel(step, actions=2, initial_state=(0, False))
-    >>> pp.IW(discount=0.99, width=2).plan(model, budget=100, seed=0).actions
+    >>> pp.planners.IW(discount=0.99, width=2).plan(model, budget=100, seed=0).actions
     (1, 1, 1, 0, 0, 0, 0, 0, 0)
     """
 
@@ -76,7 +76,7 @@ class IW(NoveltyPlanner):
         return finish(self, task, sim, tree, end, tree.value)
 
 
-def search(task: Task, sim: Ledger, tree: Tree, growth: Growth, width: int) -> None:
+def search(task: Task, sim: Sampler, tree: Tree, growth: Growth, width: int) -> None:
     """Depth by depth, evaluate all children of the states that are new."""
     rng = np.random.default_rng(growth.seed)
     reader, table = FeatureReader(task.model, width), NoveltyTable(width)

@@ -12,10 +12,8 @@ from platypoos.checks import check_flag
 from platypoos.compiled.code import borrowed, inlined, jit
 from platypoos.compiled.ledger.drivers import Driver
 from platypoos.discounting import spans
-from platypoos.ledger.requests import calls_made, play
-from platypoos.ledger.tree import TERMINAL, Tree
-from platypoos.plan import Plan
 from platypoos.planners.olop import Floats, episodes_of
+from platypoos.results import Plan
 from platypoos.search.base import RangePlanner, Task
 from platypoos.search.growth import (
     Growth,
@@ -26,6 +24,8 @@ from platypoos.search.growth import (
     plan_by_plays,
     prune,
 )
+from platypoos.trees.requests import calls_made, play
+from platypoos.trees.tree import TERMINAL, Tree
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -53,7 +53,7 @@ class KLOLOP(RangePlanner):
         guaranteed: the larger exploration of the analysis.
 
     >>> import platypoos as pp
-    >>> planner = pp.KLOLOP(discount=0.95, reward_max=130.0)
+    >>> planner = pp.planners.KLOLOP(discount=0.95, reward_max=130.0)
     >>> planner.plan(pp.problems.SwitchChain(), budget=1_000, seed=0).calls
     957
     """

@@ -13,9 +13,7 @@ from platypoos.checks import check_number
 from platypoos.compiled.code import borrowed, jit
 from platypoos.compiled.ledger.drivers import Driver
 from platypoos.discounting import spans
-from platypoos.ledger.requests import calls_made, play
-from platypoos.ledger.tree import TERMINAL, Tree
-from platypoos.plan import Plan
+from platypoos.results import Plan
 from platypoos.search.base import RangePlanner, Task
 from platypoos.search.growth import (
     Growth,
@@ -26,6 +24,8 @@ from platypoos.search.growth import (
     plan_by_plays,
     prune,
 )
+from platypoos.trees.requests import calls_made, play
+from platypoos.trees.tree import TERMINAL, Tree
 
 Floats = NDArray[np.float64]
 
@@ -60,7 +60,7 @@ class OLOP(RangePlanner):
         noise: width of the confidence intervals; None for reward_max − reward_min.
 
     >>> import platypoos as pp
-    >>> planner = pp.OLOP(discount=0.95, reward_max=130.0, noise=0.1)
+    >>> planner = pp.planners.OLOP(discount=0.95, reward_max=130.0, noise=0.1)
     >>> planner.plan(pp.problems.SwitchChain(), budget=1_000, seed=0).calls
     957
     """

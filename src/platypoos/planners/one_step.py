@@ -7,10 +7,10 @@ from typing import ClassVar
 
 import numpy as np
 
-from platypoos.ledger.tree import ROOT
-from platypoos.plan import Plan
+from platypoos.results import Plan
 from platypoos.search.base import Planner, Task
 from platypoos.search.growth import begin_opened, finish, follow_scores, plan_by_plays
+from platypoos.trees.tree import ROOT
 
 
 @dataclass(frozen=True)
@@ -30,7 +30,8 @@ class OneStep(Planner):
         discount: γ, in [0, 1); it does not matter for the choice.
 
     >>> import platypoos as pp
-    >>> pp.OneStep(discount=0.95).plan(pp.problems.SwitchChain(), budget=100, seed=0).action
+    >>> planner = pp.planners.OneStep(discount=0.95)
+    >>> planner.plan(pp.problems.SwitchChain(), budget=100, seed=0).action
     1
     """
 

@@ -9,10 +9,10 @@ from typing import Any, ClassVar
 from platypoos.checks import check_count
 from platypoos.errors import InvalidArgument
 from platypoos.models.base import Access
-from platypoos.plan import Plan
 from platypoos.planners.closed_loop.op_mdp import Search, listed
 from platypoos.planners.closed_loop.tree import ChanceTree
 from platypoos.planners.opd import OPD
+from platypoos.results import Plan
 from platypoos.search.base import RangePlanner, Task
 
 
@@ -51,7 +51,7 @@ class OPMDP(RangePlanner):
             problems of ``benchmarks/chance.py``, on average over 100, 300 and 1,000 calls.)
 
     >>> import platypoos as pp
-    >>> planner = pp.OPMDP(discount=0.95, reward_max=130.0)
+    >>> planner = pp.planners.OPMDP(discount=0.95, reward_max=130.0)
     >>> planner.plan(pp.problems.SwitchChain(), budget=10_000, seed=0).action
     0
     """

@@ -7,9 +7,8 @@ from typing import Any, ClassVar
 
 from platypoos.compiled.code import borrowed, jit
 from platypoos.compiled.ledger.drivers import Driver
-from platypoos.ledger.tree import ROOT, TERMINAL, Tree, set_root
 from platypoos.models.base import Access
-from platypoos.plan import Plan
+from platypoos.results import Plan
 from platypoos.search.base import RangePlanner, Task
 from platypoos.search.frontier import (
     NOBODY,
@@ -22,6 +21,7 @@ from platypoos.search.frontier import (
     replace_top,
     top_leaf,
 )
+from platypoos.trees.tree import ROOT, TERMINAL, Tree, set_root
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -48,7 +48,7 @@ class OPD(RangePlanner):
         reward_min: the smallest one.
 
     >>> import platypoos as pp
-    >>> planner = pp.OPD(discount=0.95, reward_max=130.0)
+    >>> planner = pp.planners.OPD(discount=0.95, reward_max=130.0)
     >>> planner.plan(pp.problems.SwitchChain(), budget=10_000, seed=0).action
     0
     """

@@ -24,7 +24,8 @@ class PlaTyPOOS(LayeredPlanner):
     deterministic dynamics & discounted rewards. ICML 2019, Figure 3.
 
     Symbols: h_max, p_max, c(h, p), k(h, p), o(h, p) are the columns of
-    ``platypoos.schedules.platypoos``; û is ``Tree.value``, r̂ ``Tree.reward``, T ``Tree.pulls``.
+    ``platypoos.planners.schedules.platypoos``; û is ``Tree.value``, r̂ ``Tree.reward``, T
+    ``Tree.pulls``.
 
     Deviations:
         - A node is eligible at (h, p) by its index, the p its parent was opened at, instead of

@@ -29,7 +29,7 @@ class PolynomialUCT(UCT):
         horizon: the length of a walk.
 
     >>> import platypoos as pp
-    >>> planner = pp.PolynomialUCT(discount=0.8, horizon=20)
+    >>> planner = pp.planners.PolynomialUCT(discount=0.8, horizon=20)
     >>> planner.plan(pp.problems.Garnet(5, 2, seed=1), budget=5_000, seed=0).action
     0
     """

@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from platypoos.models.base import Access
-from platypoos.plan import Plan
+from platypoos.results import Plan
 from platypoos.search.base import Planner, Task
 from platypoos.search.growth import begin_opened
 
@@ -29,7 +29,7 @@ class Random(Planner):
         discount: γ, in [0, 1); it does not matter for the choice.
 
     >>> import platypoos as pp
-    >>> pp.Random(discount=0.95).plan(pp.problems.SwitchChain(), budget=100, seed=0).calls
+    >>> pp.planners.Random(discount=0.95).plan(pp.problems.SwitchChain(), budget=100, seed=0).calls
     0
     """
 

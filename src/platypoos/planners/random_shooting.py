@@ -10,24 +10,30 @@ from numpy.typing import NDArray
 
 from platypoos.compiled.code import borrowed, jit
 from platypoos.compiled.ledger.drivers import Driver
-from platypoos.ledger.requests import calls_made, play
-from platypoos.ledger.tree import Tree
 from platypoos.models.base import actions_of
 from platypoos.models.points import is_pointed, pointed
-from platypoos.plan import Plan
 from platypoos.planners.sampling.frame import Batch, Sampler, plan_in_box
+from platypoos.results import Plan
 from platypoos.search.base import Task
 from platypoos.search.growth import Growth, random_below
 from platypoos.search.sequences import (
     IDLE,
+    Ahead,
     SequencePlanner,
     Sequences,
     begin_search,
     end_search,
     judge,
-    lay,
+    lay_ahead,
+    look_ahead,
+    make_ahead,
 )
 from platypoos.spaces import Box, Space
+from platypoos.trees.requests import calls_made, play, play_ahead
+from platypoos.trees.tree import Tree
+
+AT_ONCE, SHARE = 32, 4
+"""In a list: so many sequences are walked at once, or this part of those that fit in the budget."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -52,7 +58,7 @@ class RandomShooting(SequencePlanner):
             calls.
 
     >>> import platypoos as pp
-    >>> planner = pp.RandomShooting(discount=0.5)
+    >>> planner = pp.planners.RandomShooting(discount=0.5)
     >>> planner.plan(pp.problems.Garnet(5, 2, seed=1), budget=1_000, seed=0).action
     0
     >>> model = pp.FunctionModel(lambda x, a, rng: (x + a, -abs(x + a), False), pp.Box(-1, 1), 3.0)
@@ -61,6 +67,7 @@ class RandomShooting(SequencePlanner):
     """
 
     name: ClassVar[str] = "random-shooting"
+    workers: ClassVar[str] = "many"
     boxes: ClassVar[bool] = True
     citation: ClassVar[str] = (
         "Nagabandi, Kahn, Fearing, Levine. Neural network dynamics for model-based deep "
@@ -80,7 +87,9 @@ class RandomShooting(SequencePlanner):
         if is_pointed(task.model):
             return plan_in_box(self, task, Uniformly)
         search = begin_search(task, self.discount, self.length)
-        run(*search.parts, task.budget, self.discount, search.restores)
+        fit = task.budget // search.length
+        ahead = make_ahead(max(AT_ONCE, fit // SHARE), search.length)
+        run(*search.parts, ahead, task.budget, self.discount, search.restores)
         return end_search(self, task, search)
 
 
@@ -104,6 +113,7 @@ def run(
     tree: Tree,
     growth: Growth,
     lines: Sequences,
+    ahead: Ahead,
     budget: int,
     gamma: float,
     restores: bool,
@@ -111,21 +121,32 @@ def run(
     """Try random sequences until the budget is spent."""
     tried = idle = 0
     while calls_made(sim) < budget and (idle < IDLE or not restores):
-        size = tree.size[0]
-        draw_sequence(growth, lines)
-        steps, known = lay(tree, growth, lines.trial, budget - calls_made(sim), restores)
-        got = play(sim, tree, growth.path[:steps], growth.rewards, known, True)
-        if got < 0:
-            break
-        judge(tree, growth, lines, steps, got, gamma)
-        idle = idle + 1 if tree.size[0] == size else 0
-        tried += 1
+        asked, idle = draw(tree, growth, ahead, budget - calls_made(sim), idle, restores)
+        play_ahead(sim, tree, ahead, asked, True)
+        for place in range(asked):
+            steps, start = lay_ahead(tree, growth, lines, ahead, place, restores)
+            if steps == 0:
+                continue
+            got = play(sim, tree, growth.path[:steps], growth.rewards, start, True)
+            if got < 0:
+                return tried
+            judge(tree, growth, lines, steps, got, gamma)
+            tried += 1
     return tried
 
 
 @jit
-def draw_sequence(growth: Growth, lines: Sequences) -> None:
-    """Write a random sequence to try."""
-    growth, lines = borrowed(growth), borrowed(lines)
-    for t in range(len(lines.trial)):
-        lines.trial[t] = random_below(growth, growth.num_actions)
+def draw(
+    tree: Tree, growth: Growth, ahead: Ahead, calls: int, idle: int, restores: bool
+) -> tuple[int, int]:
+    """Write random sequences, as many as fit; returns how many, and the idle ones in a row."""
+    growth, ahead = borrowed(growth), borrowed(ahead)
+    for place in range(len(ahead.calls)):
+        if calls == 0:
+            return place, idle
+        for t in range(ahead.trials.shape[1]):
+            ahead.trials[place, t] = random_below(growth, growth.num_actions)
+        needed = look_ahead(tree, growth, ahead, place, calls, restores)
+        calls -= needed
+        idle = 0 if needed > 0 else idle + 1
+    return len(ahead.calls), idle

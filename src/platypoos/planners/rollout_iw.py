@@ -8,9 +8,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from platypoos.ledger.protocol import Ledger
-from platypoos.ledger.tree import ROOT, TERMINAL, Tree
-from platypoos.plan import Plan
+from platypoos.results import Plan
 from platypoos.search.base import Task
 from platypoos.search.growth import Growth, begin, finish
 from platypoos.search.keeping import NOTHING, TreeMemory
@@ -23,6 +21,8 @@ from platypoos.search.novelty import (
     legal_actions,
     make_child,
 )
+from platypoos.trees.protocol import Sampler
+from platypoos.trees.tree import ROOT, TERMINAL, Tree
 
 ONCE = np.ones(1, np.int64)
 NEGLIGIBLE = 0.01
@@ -70,7 +70,7 @@ class RolloutIW(NoveltyPlanner):
     ...     there = has_key and place == -3
     ...     return (place, has_key), float(there), there or abs(place) > 3
     >>> model = pp.FunctionModel(step, actions=2, initial_state=(0, False))
-    >>> pp.RolloutIW(discount=0.99, width=2).plan(model, budget=100, seed=0).actions
+    >>> pp.planners.RolloutIW(discount=0.99, width=2).plan(model, budget=100, seed=0).actions
     (1, 1, 1, 0, 0, 0, 0, 0, 0)
     """
 
@@ -115,7 +115,7 @@ class _Rollouts:
     """The tree of one plan, and what walks have solved of it."""
 
     def __init__(
-        self, task: Task, sim: Ledger, tree: Tree, growth: Growth, width: int, deepest: int
+        self, task: Task, sim: Sampler, tree: Tree, growth: Growth, width: int, deepest: int
     ) -> None:
         self._sim, self._tree, self._growth = sim, tree, growth
         self._budget = task.budget

@@ -10,9 +10,7 @@ from numpy.typing import NDArray
 
 from platypoos.compiled.code import borrowed, inlined, jit
 from platypoos.compiled.ledger.drivers import Driver
-from platypoos.ledger.requests import calls_made, play
-from platypoos.ledger.tree import Tree
-from platypoos.plan import Plan
+from platypoos.results import Plan
 from platypoos.search.base import Task
 from platypoos.search.growth import Growth, random_below
 from platypoos.search.sequences import (
@@ -26,6 +24,8 @@ from platypoos.search.sequences import (
     judge,
     lay,
 )
+from platypoos.trees.requests import calls_made, play
+from platypoos.trees.tree import Tree
 
 SEED_SHARE = 0.4
 """Share of the budget for sequences of one action, where there is nothing better to start from."""
@@ -58,7 +58,7 @@ class SequenceSearch(SequencePlanner):
             a fifth, at least 12, and at most a quarter of the budget.
 
     >>> import platypoos as pp
-    >>> planner = pp.SequenceSearch(discount=0.95)
+    >>> planner = pp.planners.SequenceSearch(discount=0.95)
     >>> planner.plan(pp.problems.SwitchChain(), budget=1_000, seed=0).action
     0
     """

@@ -12,10 +12,7 @@ from numpy.typing import NDArray
 from platypoos.checks import check_count
 from platypoos.compiled.code import borrowed, inlined, jit
 from platypoos.compiled.ledger.drivers import Driver
-from platypoos.ledger.requests import calls_made, play
-from platypoos.ledger.tickets import ticket
-from platypoos.ledger.tree import ROOT, TERMINAL, Tree
-from platypoos.plan import Plan
+from platypoos.results import Plan
 from platypoos.search.base import Planner, Task
 from platypoos.search.growth import (
     NOBODY,
@@ -28,6 +25,9 @@ from platypoos.search.growth import (
     prune,
     wander,
 )
+from platypoos.trees.requests import calls_made, play
+from platypoos.trees.tickets import ticket
+from platypoos.trees.tree import ROOT, TERMINAL, Tree
 
 Ints = NDArray[np.int64]
 
@@ -58,7 +58,7 @@ class SequentialHalving(Planner):
         horizon: the length of a roll-out.
 
     >>> import platypoos as pp
-    >>> planner = pp.SequentialHalving(discount=0.8, horizon=20)
+    >>> planner = pp.planners.SequentialHalving(discount=0.8, horizon=20)
     >>> planner.plan(pp.problems.Garnet(5, 2, seed=1), budget=5_000, seed=0).action
     0
     """

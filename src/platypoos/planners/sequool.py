@@ -35,7 +35,8 @@ class SequOOL(LayeredPlanner):
         budget_use: "full" or "paper".
 
     >>> import platypoos as pp
-    >>> pp.SequOOL(discount=0.95).plan(pp.problems.SwitchChain(), budget=1_000, seed=0).action
+    >>> planner = pp.planners.SequOOL(discount=0.95)
+    >>> planner.plan(pp.problems.SwitchChain(), budget=1_000, seed=0).action
     0
     """
 

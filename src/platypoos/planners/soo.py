@@ -11,9 +11,8 @@ import numpy as np
 from platypoos.checks import check_floor
 from platypoos.compiled.code import borrowed, jit
 from platypoos.compiled.ledger.drivers import Driver
-from platypoos.ledger.tree import ROOT, TERMINAL, Tree, set_root
 from platypoos.models.base import Access
-from platypoos.plan import Plan
+from platypoos.results import Plan
 from platypoos.search.base import Planner, Task
 from platypoos.search.frontier import (
     NOBODY,
@@ -28,6 +27,7 @@ from platypoos.search.frontier import (
     top_key,
 )
 from platypoos.search.growth import find_floor
+from platypoos.trees.tree import ROOT, TERMINAL, Tree, set_root
 
 
 @dataclass(frozen=True)
@@ -53,7 +53,7 @@ class SOO(Planner):
         reward_floor: the reward that unseen steps are counted at; None for the smallest seen.
 
     >>> import platypoos as pp
-    >>> planner = pp.SOO(discount=0.95)
+    >>> planner = pp.planners.SOO(discount=0.95)
     >>> planner.plan(pp.problems.SwitchChain(), budget=10_000, seed=0).action
     0
     """

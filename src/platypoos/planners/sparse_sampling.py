@@ -7,8 +7,8 @@ from typing import ClassVar
 
 from platypoos.checks import check_count
 from platypoos.models.base import Access
-from platypoos.plan import Plan
 from platypoos.planners.closed_loop.tree import ChanceTree
+from platypoos.results import Plan
 from platypoos.search.base import Planner, Task
 
 WIDTH = 6
@@ -43,7 +43,7 @@ class SparseSampling(Planner):
         depth: the most layers.
 
     >>> import platypoos as pp
-    >>> planner = pp.SparseSampling(discount=0.8)
+    >>> planner = pp.planners.SparseSampling(discount=0.8)
     >>> planner.plan(pp.problems.Garnet(5, 2, seed=1), budget=500, seed=0).action
     0
     """

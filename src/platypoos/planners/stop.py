@@ -12,11 +12,8 @@ from numpy.typing import NDArray
 from platypoos.checks import LARGEST_BUDGET
 from platypoos.compiled.code import borrowed, jit
 from platypoos.compiled.ledger.drivers import Driver
-from platypoos.ledger.requests import ask_legal, calls_made, play
-from platypoos.ledger.tickets import ticket
-from platypoos.ledger.tree import ROOT, TERMINAL, Tree, set_root
 from platypoos.models.advice import count_legal
-from platypoos.plan import Plan
+from platypoos.results import Plan
 from platypoos.search.base import ConfidencePlanner, Task
 from platypoos.search.frontier import (
     NOBODY,
@@ -29,6 +26,9 @@ from platypoos.search.frontier import (
     top_leaf,
 )
 from platypoos.search.growth import finish
+from platypoos.trees.requests import ask_legal, calls_made, play
+from platypoos.trees.tickets import ticket
+from platypoos.trees.tree import ROOT, TERMINAL, Tree, set_root
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
@@ -67,7 +67,7 @@ class StOP(ConfidencePlanner):
         delta: how likely a failure may be.
 
     >>> import platypoos as pp
-    >>> planner = pp.StOP(discount=0.3, reward_max=1.0, epsilon=0.5, delta=0.1)
+    >>> planner = pp.planners.StOP(discount=0.3, reward_max=1.0, epsilon=0.5, delta=0.1)
     >>> planner.plan(pp.problems.Garnet(3, 2, seed=0), budget=100_000, seed=0).reached
     True
     """

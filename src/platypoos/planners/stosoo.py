@@ -11,11 +11,8 @@ import numpy as np
 from platypoos.checks import check_floor, check_number
 from platypoos.compiled.code import borrowed, jit
 from platypoos.compiled.ledger.drivers import Driver
-from platypoos.ledger.requests import ask_legal, calls_made, evaluate
-from platypoos.ledger.tickets import ticket
-from platypoos.ledger.tree import OPENED, ROOT, TERMINAL, Tree, set_root
 from platypoos.models.base import Access
-from platypoos.plan import Plan
+from platypoos.results import Plan
 from platypoos.search.base import Planner, Task
 from platypoos.search.frontier import (
     NOBODY,
@@ -30,6 +27,9 @@ from platypoos.search.frontier import (
     top_key,
 )
 from platypoos.search.growth import find_floor
+from platypoos.trees.requests import ask_legal, calls_made, evaluate
+from platypoos.trees.tickets import ticket
+from platypoos.trees.tree import OPENED, ROOT, TERMINAL, Tree, set_root
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -55,7 +55,7 @@ class StoSOO(Planner):
         reward_floor: the reward that unseen steps are counted at; None for the smallest seen.
 
     >>> import platypoos as pp
-    >>> planner = pp.StoSOO(discount=0.95, noise=1.0)
+    >>> planner = pp.planners.StoSOO(discount=0.95, noise=1.0)
     >>> planner.plan(pp.problems.SwitchChain(noise=1.0), budget=10_000, seed=0).calls
     10000
     """

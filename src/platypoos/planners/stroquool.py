@@ -37,7 +37,8 @@ class StroquOOL(LayeredPlanner):
         budget_use: "full" or "paper".
 
     >>> import platypoos as pp
-    >>> pp.StroquOOL(discount=0.95).plan(pp.problems.SwitchChain(), budget=1_000, seed=0).action
+    >>> planner = pp.planners.StroquOOL(discount=0.95)
+    >>> planner.plan(pp.problems.SwitchChain(), budget=1_000, seed=0).action
     0
     """
 

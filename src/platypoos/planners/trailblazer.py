@@ -9,10 +9,8 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from platypoos.ledger.protocol import Ledger
-from platypoos.ledger.tree import ROOT, TERMINAL, Tree
 from platypoos.models.base import Access
-from platypoos.plan import Plan
+from platypoos.results import Plan
 from platypoos.search.base import ConfidencePlanner, Task
 from platypoos.search.growth import (
     Growth,
@@ -22,6 +20,8 @@ from platypoos.search.growth import (
     most_played,
     open_node,
 )
+from platypoos.trees.protocol import Sampler
+from platypoos.trees.tree import ROOT, TERMINAL, Tree
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -58,7 +58,7 @@ class TrailBlazer(ConfidencePlanner):
         delta: how likely a failure may be.
 
     >>> import platypoos as pp
-    >>> planner = pp.TrailBlazer(discount=0.2, reward_max=1.0, epsilon=0.5, delta=0.1)
+    >>> planner = pp.planners.TrailBlazer(discount=0.2, reward_max=1.0, epsilon=0.5, delta=0.1)
     >>> planner.plan(pp.problems.Garnet(3, 2, seed=0), budget=1_000, seed=0).reached
     False
     """
@@ -188,7 +188,7 @@ class Search(Elimination):
     root = ROOT
 
     def __init__(
-        self, planner: TrailBlazer, task: Task, sim: Ledger, tree: Tree, growth: Growth
+        self, planner: TrailBlazer, task: Task, sim: Sampler, tree: Tree, growth: Growth
     ) -> None:
         super().__init__(planner, task)
         self.sim: Any = sim

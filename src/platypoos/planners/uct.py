@@ -11,11 +11,8 @@ from platypoos.checks import check_count, check_number
 from platypoos.compiled.code import borrowed, inlined, jit
 from platypoos.compiled.ledger.drivers import Driver
 from platypoos.errors import InvalidArgument
-from platypoos.ledger.requests import calls_made, play
-from platypoos.ledger.tickets import ticket
-from platypoos.ledger.tree import ROOT, TERMINAL, Tree
-from platypoos.plan import Plan
 from platypoos.planners.closed_loop.uct import plan_by_uct
+from platypoos.results import Plan
 from platypoos.search.base import Planner, Task
 from platypoos.search.growth import (
     NOBODY,
@@ -27,6 +24,9 @@ from platypoos.search.growth import (
     options,
     prune,
 )
+from platypoos.trees.requests import calls_made, play
+from platypoos.trees.tickets import ticket
+from platypoos.trees.tree import ROOT, TERMINAL, Tree
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -59,7 +59,7 @@ class UCT(Planner):
         horizon: D, the length of a walk.
 
     >>> import platypoos as pp
-    >>> planner = pp.UCT(discount=0.8, horizon=20)
+    >>> planner = pp.planners.UCT(discount=0.8, horizon=20)
     >>> planner.plan(pp.problems.Garnet(5, 2, seed=1), budget=5_000, seed=0).action
     0
     """

@@ -12,16 +12,16 @@ from platypoos.checks import check_flag, check_floor
 from platypoos.compiled.code import jit
 from platypoos.compiled.ledger.drivers import Driver
 from platypoos.discounting import spans
-from platypoos.ledger.requests import ask_legal, evaluate
-from platypoos.ledger.tickets import ticket
-from platypoos.ledger.tree import ROOT, TERMINAL, Tree, set_node, set_root
 from platypoos.models.advice import Advice, is_legal
 from platypoos.models.base import Access
-from platypoos.plan import Plan
+from platypoos.results import Plan
 from platypoos.search import schedules
 from platypoos.search.base import Planner, Task
 from platypoos.search.growth import find_floor
 from platypoos.search.running import run_schedule
+from platypoos.trees.requests import ask_legal, evaluate
+from platypoos.trees.tickets import ticket
+from platypoos.trees.tree import ROOT, TERMINAL, Tree, set_node, set_root
 
 Ints = NDArray[np.int64]
 
@@ -48,7 +48,8 @@ class Uniform(Planner):
         reward_floor: the reward that unseen steps are counted at; None for the smallest seen.
 
     >>> import platypoos as pp
-    >>> pp.Uniform(discount=0.95).plan(pp.problems.SwitchChain(), budget=1_000, seed=0).action
+    >>> planner = pp.planners.Uniform(discount=0.95)
+    >>> planner.plan(pp.problems.SwitchChain(), budget=1_000, seed=0).action
     0
     """
 

@@ -16,7 +16,7 @@ from platypoos.spaces import Discrete
 
 if TYPE_CHECKING:
     from platypoos.compiled.model import CompiledModel
-    from platypoos.plan import Plan
+    from platypoos.results import Plan
 
 
 class Problem(ABC):
@@ -126,7 +126,7 @@ def simple_regret(model: Any, plan: Plan) -> float:
 
     >>> import platypoos as pp
     >>> problem = pp.problems.SwitchChain()
-    >>> pp.simple_regret(problem, pp.plan(problem, budget=1_000, discount=0.95, seed=0))
+    >>> pp.problems.simple_regret(problem, pp.plan(problem, budget=1_000, discount=0.95, seed=0))
     0.0
     """
     problem = getattr(model, "problem", None) or model

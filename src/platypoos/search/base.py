@@ -12,27 +12,28 @@ import numpy as np
 
 from platypoos.checks import (
     LARGEST_REWARD,
+    Seed,
     check_budget,
     check_discount,
     check_horizon,
     check_number,
+    make_generator,
     missing_from,
 )
 from platypoos.compiled.code.notice import tell
 from platypoos.errors import InvalidArgument, ModelError
-from platypoos.ledger.streams import Seed, make_generator
-from platypoos.ledger.tree import ROOT, Tree, make_tree, path_to
 from platypoos.models.advice import NO_HORIZON
 from platypoos.models.array import ArrayModel
 from platypoos.models.base import RANDOM, Access, access_of, actions_of, dynamics_of, is_compiled
 from platypoos.models.numbered import numbered, original, rename
 from platypoos.models.points import is_pointed, rename_point
-from platypoos.plan import Origin, Plan
+from platypoos.results import Origin, Plan
 from platypoos.simulator.pools import Pool
 from platypoos.spaces import Space
+from platypoos.trees.tree import ROOT, Tree, make_tree, path_to
 
 if TYPE_CHECKING:
-    from platypoos.ledger.protocol import Ledger
+    from platypoos.trees.protocol import Sampler
 
 PAPER = (
     "Bartlett, Gabillon, Healey, Valko. Scale-free adaptive planning for deterministic "
@@ -45,6 +46,10 @@ REACTING = (
     "Platypus (the default), UCT, PolynomialUCT, BRUE, OPMDP, GumbelMCTS, BAIMCTS, TrailBlazer, "
     "SparseSampling and Hindsight"
 )
+
+
+REGISTERED: dict[str, type[Planner]] = {}
+"""The planners that were imported, by their names; ``planners.available`` has all."""
 
 
 @dataclass(frozen=True)
@@ -78,8 +83,8 @@ class Task(NamedTuple):
     memory: Any = None
     horizon: int | None = None
     seed: Any = None
-    ledgers: Any = None
-    """A list of the ledgers that were made for it."""
+    samplers: Any = None
+    """A list of the samplers that were made for it."""
 
     @property
     def has_chance(self) -> bool:
@@ -90,37 +95,39 @@ class Task(NamedTuple):
         """``steps``, or the steps to the horizon if these are fewer."""
         return steps if self.horizon is None else min(steps, self.horizon)
 
-    def begin(self, capacity: int) -> tuple[Ledger, Tree]:
-        """A ledger, and a tree with room for ``capacity`` nodes."""
+    def begin(self, capacity: int) -> tuple[Sampler, Tree]:
+        """A sampler, and a tree with room for ``capacity`` nodes."""
         tree = make_tree(capacity)
-        return self.ledger(tree), tree
+        return self.sampler(tree), tree
 
-    def ledger(self, tree: Tree) -> Ledger:
-        """A ledger of the calls that evaluate the nodes of a tree."""
+    def sampler(self, tree: Tree) -> Sampler:
+        """A sampler of the calls that evaluate the nodes of a tree."""
         horizon = NO_HORIZON if self.horizon is None else self.horizon
         args = (self.model, self.state, self.budget, self.rng, self.access, tree, horizon)
-        ledger: Ledger
+        sampler: Sampler
         if is_compiled(self.model):
             from platypoos.compiled.ledger.simulator import CompiledSimulator
 
-            ledger = CompiledSimulator(*args)
+            sampler = CompiledSimulator(*args)
         else:
             from platypoos.search.tree_simulator import TreeSimulator
 
             until = None
             if self.deadline is not None:
                 until = time.time() + self.deadline - (time.perf_counter() - self.started)
-            ledger = TreeSimulator(*args, executor=self.executor, timeout=self.timeout, until=until)
-        if self.ledgers is not None:
-            self.ledgers.append(ledger)
-        return ledger
+            sampler = TreeSimulator(
+                *args, executor=self.executor, timeout=self.timeout, until=until
+            )
+        if self.samplers is not None:
+            self.samplers.append(sampler)
+        return sampler
 
     def states_to(self, tree: Tree, node: int) -> dict[int, Any]:
         """The states of the nodes from the root to a node; none if they were not kept."""
-        if self.access is Access.RESET or not self.ledgers or self.ledgers[-1].tree is not tree:
+        if self.access is Access.RESET or not self.samplers or self.samplers[-1].tree is not tree:
             return {}
         path = [ROOT, *(at for at in path_to(tree, node) if tree.pulls[at])]
-        return dict(zip(path, self.ledgers[-1].states_of(np.array(path)), strict=True))
+        return dict(zip(path, self.samplers[-1].states_of(np.array(path)), strict=True))
 
     def tie_seed(self) -> int:
         """A seed for breaking ties, drawn from the plan's generator."""
@@ -164,6 +171,11 @@ class Planner(ABC):
     uses: ClassVar[tuple[str, ...]] = ()
     """Which of the model's ``value``, ``policy`` and ``features`` it uses; with lists, all use
     ``legal``."""
+
+    def __init_subclass__(cls, **settings: Any) -> None:
+        super().__init_subclass__(**settings)
+        if "name" in vars(cls):
+            REGISTERED[cls.name] = cls
 
     def __post_init__(self) -> None:
         if not self.finite and self.discount == 1.0:
@@ -250,7 +262,7 @@ class Planner(ABC):
             memory=memory,
             horizon=None if asked.horizon is None else int(asked.horizon),
             seed=seed,
-            ledgers=[],
+            samplers=[],
         )
         self._insist_on_machine_code(task)
         usage = None if task.executor is None else Pool.of(task.executor).usage

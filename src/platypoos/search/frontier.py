@@ -9,13 +9,13 @@ from numpy.typing import NDArray
 
 from platypoos.compiled.code import borrowed, inlined, jit, jitable, part
 from platypoos.discounting import spans
-from platypoos.ledger.protocol import Ledger
-from platypoos.ledger.requests import ask_legal, calls_made, evaluate
-from platypoos.ledger.tickets import ticket
-from platypoos.ledger.tree import NODE_BITS, OPENED, TERMINAL, Tree, set_node
 from platypoos.models.advice import count_legal, is_legal
-from platypoos.plan import Plan
+from platypoos.results import Plan
 from platypoos.search.base import Planner, Task
+from platypoos.trees.protocol import Sampler
+from platypoos.trees.requests import ask_legal, calls_made, evaluate
+from platypoos.trees.tickets import ticket
+from platypoos.trees.tree import NODE_BITS, OPENED, TERMINAL, Tree, set_node
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
@@ -49,7 +49,9 @@ class Frontier(NamedTuple):
     seed: int
 
 
-def make_frontier(planner: Planner, task: Task, sim: Ledger, heaps: int, capacity: int) -> Frontier:
+def make_frontier(
+    planner: Planner, task: Task, sim: Sampler, heaps: int, capacity: int
+) -> Frontier:
     """Empty heaps for a tree of at most ``capacity`` nodes."""
     num_actions, advice = task.num_actions, sim.advice
     # A lone heap has all the room from the start. Of several, a heap and the rooms it has left
@@ -228,7 +230,7 @@ def floored(tree: Tree, frontier: Frontier, node: int, gamma: float, floor: floa
 def plan_of_node(
     planner: Planner,
     task: Task,
-    sim: Ledger,
+    sim: Sampler,
     tree: Tree,
     frontier: Frontier,
     node: int,

@@ -1,7 +1,7 @@
 """For planners that walk: a tree that grows a path at a time, and how to read a plan off it.
 
 Every walk is chosen before it is made, as a path of nodes (an action sequence needs no
-observations), so the ledger plays it as a whole. Nodes are made where the path leaves the tree.
+observations), so the sampler plays it as a whole. Nodes are made where the path leaves the tree.
 Random choices are hashes of the plan's seed and a counter: the same for every form of a model.
 """
 
@@ -14,12 +14,12 @@ from numpy.typing import NDArray
 
 from platypoos.compiled.code import borrowed, inlined, jit
 from platypoos.discounting import spans
-from platypoos.ledger.protocol import Ledger
-from platypoos.ledger.tickets import draw_below, ticket
-from platypoos.ledger.tree import ROOT, TERMINAL, Tree, set_node, set_root
 from platypoos.models.advice import UNASKED, count_legal, is_legal, legal_action
-from platypoos.plan import Plan
+from platypoos.results import Plan
 from platypoos.search.base import Planner, Task
+from platypoos.trees.protocol import Sampler
+from platypoos.trees.tickets import draw_below, ticket
+from platypoos.trees.tree import ROOT, TERMINAL, Tree, set_node, set_root
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
@@ -45,8 +45,8 @@ class Growth(NamedTuple):
     seed: int
 
 
-def begin(task: Task, longest: int, kept: int = 0) -> tuple[Ledger, Tree, Growth]:
-    """A ledger, a tree that consists of the root, and its growth.
+def begin(task: Task, longest: int, kept: int = 0) -> tuple[Sampler, Tree, Growth]:
+    """A sampler, a tree that consists of the root, and its growth.
 
     Each call makes at most one node; there is room for the ``kept`` ones, too. ``longest``
     is the length of the longest walk.
@@ -77,7 +77,7 @@ def begin(task: Task, longest: int, kept: int = 0) -> tuple[Ledger, Tree, Growth
     return sim, tree, growth
 
 
-def begin_opened(task: Task, longest: int) -> tuple[Ledger, Tree, Growth]:
+def begin_opened(task: Task, longest: int) -> tuple[Sampler, Tree, Growth]:
     """As ``begin``, with the root's children: nodes 1, 2, … by the legal actions in their order."""
     sim, tree, growth = begin(task, longest)
     open_node(tree, growth, ROOT)
@@ -304,7 +304,7 @@ def best_score(growth: Growth, node: int) -> float:
 def finish(
     planner: Planner,
     task: Task,
-    sim: Ledger,
+    sim: Sampler,
     tree: Tree,
     node: int,
     values: Floats,
@@ -330,7 +330,7 @@ def finish(
     )
 
 
-def plan_by_plays(planner: Planner, task: Task, sim: Ledger, tree: Tree, growth: Growth) -> Plan:
+def plan_by_plays(planner: Planner, task: Task, sim: Sampler, tree: Tree, growth: Growth) -> Plan:
     """The plan that recommends the most played actions."""
     floor = float(find_floor(tree))
     node = most_played(planner, task, tree, growth, floor)

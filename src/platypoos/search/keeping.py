@@ -7,13 +7,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from platypoos.checking.watch import Watch
 from platypoos.compiled.code import jit
-from platypoos.ledger.protocol import Ledger
-from platypoos.ledger.tree import ROOT, Tree, copy_nodes, set_root
 from platypoos.models.base import Access
 from platypoos.search.base import Task
 from platypoos.search.growth import NOBODY, Growth
-from platypoos.simulator.watch import Watch
+from platypoos.trees.protocol import Sampler
+from platypoos.trees.tree import ROOT, Tree, copy_nodes, set_root
 
 Nodes = np.ndarray[Any, np.dtype[np.int64]]
 NOTHING = np.empty(0, np.int64)
@@ -30,8 +30,8 @@ class TreeMemory:
         self._tree: Any = None
         self._action = -1
 
-    def keep(self, task: Task, sim: Ledger, tree: Tree) -> None:
-        """Keep a tree and the ledger that has its states."""
+    def keep(self, task: Task, sim: Sampler, tree: Tree) -> None:
+        """Keep a tree and the sampler that has its states."""
         self._task, self._sim, self._tree, self._action = task, sim, tree, -1
 
     def observe(self, action: int, reward: float) -> None:  # noqa: ARG002  a part of the contract
@@ -62,7 +62,7 @@ class TreeMemory:
                 return NOTHING
         return nodes
 
-    def put_into(self, sim: Ledger, tree: Tree, growth: Growth, nodes: Nodes) -> None:
+    def put_into(self, sim: Sampler, tree: Tree, growth: Growth, nodes: Nodes) -> None:
         """Let a tree that consists of its root have the nodes that were kept (by RESTORE)."""
         root_state = sim.states_of(np.array([ROOT]))[0]
         old = self._tree

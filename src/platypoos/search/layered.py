@@ -8,7 +8,7 @@ from typing import ClassVar
 from platypoos.checks import check_floor
 from platypoos.errors import InvalidArgument
 from platypoos.models.base import Access
-from platypoos.plan import Plan
+from platypoos.results import Plan
 from platypoos.search.base import Planner, Task
 from platypoos.search.rounds import plan_in_rounds
 from platypoos.search.running import run_schedule

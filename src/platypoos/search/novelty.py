@@ -15,13 +15,13 @@ from numpy.typing import NDArray
 
 from platypoos.compiled.code import borrowed, fast, inlined, jit
 from platypoos.errors import InvalidArgument
-from platypoos.ledger.tickets import ticket
-from platypoos.ledger.tree import ROOT, Tree, set_node
 from platypoos.models.advice import UNASKED
 from platypoos.models.base import Access, said_of_one
 from platypoos.models.features import ask_features, entries, not_hashable
 from platypoos.search.base import Planner
 from platypoos.search.growth import NOBODY, Growth, options
+from platypoos.trees.tickets import ticket
+from platypoos.trees.tree import ROOT, Tree, set_node
 
 Atoms = NDArray[np.int64]
 

@@ -8,8 +8,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from platypoos.compiled.code import borrowed, inlined, jit, jitable
-from platypoos.ledger.tickets import ticket
-from platypoos.ledger.tree import (
+from platypoos.models.advice import is_legal
+from platypoos.search.counts import EVALUATIONS, INDEX, PLATYPOOS, QUOTA, evaluations
+from platypoos.search.selection import NONE, ONE, Tickets, in_order, move_best_to_end
+from platypoos.trees.tickets import ticket
+from platypoos.trees.tree import (
     CLOSED,
     ILLEGAL,
     NODE_BITS,
@@ -19,9 +22,6 @@ from platypoos.ledger.tree import (
     set_node,
     set_root,
 )
-from platypoos.models.advice import is_legal
-from platypoos.search.counts import EVALUATIONS, INDEX, PLATYPOOS, QUOTA, evaluations
-from platypoos.search.selection import NONE, ONE, Tickets, in_order, move_best_to_end
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]

@@ -13,7 +13,7 @@ from platypoos.errors import InvalidArgument, ModelError
 from platypoos.search.rounds import SAFE, Clock
 
 if TYPE_CHECKING:
-    from platypoos.plan import Plan
+    from platypoos.results import Plan
     from platypoos.search.base import Planner, Task
 
 FIRST = 8
@@ -98,7 +98,7 @@ def _plan(planner: Planner, task: Task, budget: int, *, remembers: bool) -> Plan
         stop=None,
         open_ended=False,
         memory=task.memory if remembers else None,
-        ledgers=[],
+        samplers=[],
     )
     return planner._plan(part)  # noqa: SLF001  the task has been checked
 

@@ -15,8 +15,7 @@ from typing import Any
 
 from platypoos.checks import check_floor
 from platypoos.errors import ModelError
-from platypoos.ledger.protocol import Ledger
-from platypoos.plan import Plan
+from platypoos.results import Plan
 from platypoos.search.base import Planner, Task
 from platypoos.search.running import (
     BEFORE,
@@ -29,6 +28,7 @@ from platypoos.search.running import (
 )
 from platypoos.search.schedules import Schedule
 from platypoos.simulator.pace import GLANCE
+from platypoos.trees.protocol import Sampler
 
 FIRST_STAY = 64
 """Calls after which machine code returns at first, to look at the clock. Later it returns about
@@ -46,10 +46,10 @@ class Clock:
         self._end = None if task.deadline is None else task.started + task.deadline
         self._stop = task.stop
         self._before = 0
-        self._sim: Ledger | None = None
+        self._sim: Sampler | None = None
         self._is_over = False
 
-    def follow(self, sim: Ledger) -> None:
+    def follow(self, sim: Sampler) -> None:
         """Count the calls of another round."""
         self._before, self._sim = self.calls, sim
 

@@ -14,12 +14,9 @@ from numpy.typing import NDArray
 from platypoos.checks import check_floor
 from platypoos.compiled.code import borrowed, part
 from platypoos.compiled.ledger.drivers import Driver
-from platypoos.ledger.protocol import Ledger
-from platypoos.ledger.requests import ask_legal, calls_made, evaluate, is_due
-from platypoos.ledger.tree import Tree
 from platypoos.models.advice import Advice
 from platypoos.models.base import Access
-from platypoos.plan import Plan
+from platypoos.results import Plan
 from platypoos.search.base import Planner, Task
 from platypoos.search.counts import FIGURE
 from platypoos.search.opening import (
@@ -39,6 +36,9 @@ from platypoos.search.validation import (
     share_out,
     validate,
 )
+from platypoos.trees.protocol import Sampler
+from platypoos.trees.requests import ask_legal, calls_made, evaluate, is_due
+from platypoos.trees.tree import Tree
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
@@ -74,7 +74,7 @@ def run_schedule(
     return made(planner, task, tree, sim, found)
 
 
-def made(planner: Planner, task: Task, tree: Tree, sim: Ledger, found: Output) -> Plan:
+def made(planner: Planner, task: Task, tree: Tree, sim: Sampler, found: Output) -> Plan:
     """The plan that ``run`` has found."""
     node, action, index, value, floor = found
     worth = sim.advice.worth

@@ -15,11 +15,9 @@ from numpy.typing import NDArray
 
 from platypoos.checks import check_count
 from platypoos.compiled.code import borrowed, inlined, jit
-from platypoos.ledger.protocol import Ledger
-from platypoos.ledger.tree import ROOT, TERMINAL, Tree
 from platypoos.models.advice import is_legal
 from platypoos.models.base import Access
-from platypoos.plan import Plan
+from platypoos.results import Plan
 from platypoos.search.base import Planner, Task
 from platypoos.search.growth import (
     NOBODY,
@@ -31,6 +29,8 @@ from platypoos.search.growth import (
     random_action,
 )
 from platypoos.search.keeping import TreeMemory
+from platypoos.trees.protocol import Sampler
+from platypoos.trees.tree import ROOT, TERMINAL, Tree
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
@@ -73,6 +73,15 @@ class Sequences(NamedTuple):
     trial: Ints  # [length] the actions to try
 
 
+class Ahead(NamedTuple):
+    """Sequences that are walked at once, before any of them is judged."""
+
+    trials: Ints  # [batch, length] the actions to try
+    nodes: Ints  # [batch] the last node of each that is known…
+    starts: Ints  # [batch] …how many steps come before…
+    calls: Ints  # [batch] …and how many to take from there; 0 if there is nothing to find out
+
+
 class SequenceMemory(TreeMemory):
     """Keeps the tree and the best sequence, to go on with what follows its first action."""
 
@@ -98,7 +107,7 @@ class Limits(NamedTuple):
 class Search(NamedTuple):
     """What a search over sequences works with."""
 
-    sim: Ledger
+    sim: Sampler
     tree: Tree
     growth: Growth
     lines: Sequences
@@ -112,7 +121,7 @@ class Search(NamedTuple):
         return Limits(budget, discount, self.restores)
 
     @property
-    def parts(self) -> tuple[Ledger, Tree, Growth, Sequences]:
+    def parts(self) -> tuple[Sampler, Tree, Growth, Sequences]:
         """What drivers take first."""
         return self.sim, self.tree, self.growth, self.lines
 
@@ -165,6 +174,64 @@ def end_search(planner: Planner, task: Task, search: Search) -> Plan:
     if np.isnan(values[path[0]]):  # no sequence was played to its end
         values[path[0]] = lines.value[0]
     return finish(planner, task, search.sim, tree, int(path[-1]), values)
+
+
+def make_ahead(batch: int, length: int) -> Ahead:
+    """Room for sequences that are walked at once."""
+    trials = np.empty((batch, length), np.int64)
+    return Ahead(trials, *np.zeros((3, batch), np.int64))
+
+
+@jit
+def look_ahead(
+    tree: Tree, growth: Growth, ahead: Ahead, place: int, calls: int, restores: bool
+) -> int:
+    """Find where the walk of a sequence is to begin; returns the calls of it.
+
+    Actions that are known to be illegal are replaced by legal ones. Sequences that differ only
+    behind what is known are walked each for itself: their first new steps are sampled twice.
+    """
+    tree, growth, ahead = borrowed(tree), borrowed(growth), borrowed(ahead)
+    actions = ahead.trials[place]
+    node, known = ROOT, 0
+    for t in range(len(actions)):
+        if tree.flags[node] & TERMINAL:
+            break
+        if not is_legal(growth.legal, node, actions[t]):
+            actions[t] = random_action(growth, node)
+        child = int(growth.first[node])
+        while restores and child != NOBODY and tree.action[child] != actions[t]:
+            child = int(growth.sibling[child])
+        if child == NOBODY or not restores:
+            break
+        node, known = child, known + 1
+    ahead.nodes[place], ahead.starts[place] = node, known
+    needed = 0 if tree.flags[node] & TERMINAL else min(calls, len(actions) - known)
+    for other in range(place if restores else 0):
+        if ahead.calls[other] > 0 and (ahead.trials[other] == actions).all():
+            needed = 0
+    ahead.calls[place] = needed
+    return needed
+
+
+@jit
+def lay_ahead(
+    tree: Tree, growth: Growth, lines: Sequences, ahead: Ahead, place: int, restores: bool
+) -> tuple[int, int]:
+    """As ``lay``, for a sequence that was walked ahead: the steps, and where the walk begins.
+
+    No steps if it is like another one that turned out to be illegal.
+    """
+    tree, growth, lines = borrowed(tree), borrowed(growth), borrowed(lines)
+    lines.trial[:] = ahead.trials[place]
+    start, calls = ahead.starts[place], ahead.calls[place]
+    if calls > 0:
+        return lay(tree, growth, lines.trial[: start + calls], calls, restores)[0], start
+    steps, known = lay(tree, growth, lines.trial, 0, restores)
+    whole = steps == len(lines.trial) or (
+        steps > 0 and tree.flags[growth.path[steps - 1]] & TERMINAL != 0
+    )
+    return (steps, known) if whole else (0, 0)
 
 
 @jit

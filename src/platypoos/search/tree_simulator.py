@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pickle
 import sys
+from collections import deque
 from collections.abc import Callable, Hashable, Iterator
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -11,11 +12,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from platypoos.checking.watch import COMPARED
 from platypoos.checks import LARGEST_REWARD, check_state
 from platypoos.errors import BudgetExceeded, ModelError
-from platypoos.ledger.meeting import Homes, find_home, make_homes, settle_by_key
-from platypoos.ledger.protocol import Floats, Ledger, Nodes
-from platypoos.ledger.tree import ILLEGAL, ROOT, TERMINAL, Tree, path_to
 from platypoos.models.advice import (
     NO_HORIZON,
     UNASKED,
@@ -36,10 +35,13 @@ from platypoos.simulator.arrays import ask, legal_masks
 from platypoos.simulator.pace import never
 from platypoos.simulator.requests import IfLegal, Replies, Request, Step, Walk
 from platypoos.simulator.run import Simulator
-from platypoos.simulator.watch import COMPARED
+from platypoos.trees.meeting import Homes, find_home, make_homes, settle_by_key
+from platypoos.trees.protocol import Floats, Nodes, Sampler
+from platypoos.trees.tree import ILLEGAL, ROOT, TERMINAL, Tree, path_to
 
 if TYPE_CHECKING:
     from platypoos.compiled.ledger.drivers import Driver
+    from platypoos.search.sequences import Ahead
     from platypoos.simulator.pace import Pace
 
 _MOST, _FEWEST = 64, 8
@@ -48,7 +50,7 @@ by at least 8 requests, so that workers can share them."""
 _new: Any = tuple.__new__  # makes a Request in half the time
 
 
-class TreeSimulator(Ledger):
+class TreeSimulator(Sampler):
     """Fills a planner's tree with what a Python model does.
 
     All calls of the model go through one ``Simulator``; this class turns nodes into requests and
@@ -84,6 +86,9 @@ class TreeSimulator(Ledger):
         )
         self._seed = draw_seed(rng) if advisor.masked or advisor.guided else 0
         self._drawn = 0  # actions that were drawn here
+        self._ahead: deque[Walk] = deque()
+        self._called_before = 0
+        self._failure: BaseException | None = None
         self._simulator = Simulator(
             model, rng, budget=budget, state=state, access=access, executor=executor,
             timeout=timeout, until=until,
@@ -343,22 +348,62 @@ class TreeSimulator(Ledger):
 
     # Walks along a path.
 
+    def play_ahead(self, _tree: Tree, ahead: Ahead, asked: int, roll_out: bool) -> None:
+        """Make walks at once, which ``play`` takes one after the other; see ``requests``.
+
+        They stop before an action that is not legal, and ``play`` goes on. It makes walks by
+        itself if a policy chooses actions in states that they come to, and by RESET if a mask does.
+        """
+        masked = self._advisor.masked
+        if roll_out and self._advisor.guided:
+            return
+        if not self._restores and (masked or self._in_arrays):
+            return
+        places = np.flatnonzero(ahead.calls[:asked])
+        batch: list[Request] = []
+        for place in places.tolist():
+            start, calls = int(ahead.starts[place]), int(ahead.calls[place])
+            actions: list[Any] = ahead.trials[place, start : start + calls].tolist()
+            if masked:
+                actions = [IfLegal(action) for action in actions]
+            batch.append(Request(self.states[ahead.nodes[place]], actions, calls))
+        self._called_before = self.calls
+        try:
+            replies = self._simulator.run(batch, check_legal=masked)
+        except BaseException as error:  # noqa: BLE001  it is raised when the walks are noted
+            replies, self._failure = _replies_of(error), error
+        walks: list[Walk | None] = [None] * asked
+        for place, found in zip(places.tolist(), replies, strict=True):
+            walks[place] = found[0] if found else []
+        if self._failure is not None:
+            _whole_first(walks, ahead)
+        self._ahead.extend(walk for walk in walks if walk is not None)
+
     def play(self, tree: Tree, path: Nodes, rewards: Floats, start: int, roll_out: bool) -> int:
         """Make the walk in this thread; see ``requests.play``."""
         rewards[:start] = tree.reward[path[:start]]
         here = int(path[start - 1]) if start else ROOT
-        return start + self._play_on(tree, here, path[start:], rewards[start:], roll_out)
+        walk = self._ahead.popleft() if self._ahead and start < len(path) else None
+        return start + self._play_on(tree, here, path[start:], rewards[start:], roll_out, walk)
 
-    def _play_on(self, tree: Tree, here: int, path: Nodes, rewards: Floats, roll_out: bool) -> int:
-        """Make a walk from the state after the node ``here``."""
+    def _play_on(
+        self,
+        tree: Tree,
+        here: int,
+        path: Nodes,
+        rewards: Floats,
+        roll_out: bool,
+        walk: Walk | None,
+    ) -> int:
+        """Make a walk from the state after the node ``here``, or take one that was made."""
         length, simulator = len(path), self._simulator
-        if length > simulator.left:
+        if walk is None and length > simulator.left:
             raise BudgetExceeded(
                 f"a request for {length} calls was refused: {self.calls} of the budget of "
                 f"{simulator.budget} are spent"
             )
         restores, advisor, legal = self._restores, self._advisor, self.advice.legal
-        called_before = self.calls
+        called_before = self.calls if walk is None else self._called_before
         nodes = path.tolist()
         actions = tree.action[path].tolist()
         pulled = tree.pulls[path].tolist()
@@ -366,14 +411,18 @@ class TreeSimulator(Ledger):
         samples: list[float] = []
         state = self.states[here] if here else self.root_state
         mask: Mask | None = None
-        rolling_out = ended = False
+        rolling_out = ended = goes_on = False
         # Without masks and policies all actions are known before the first step.
-        by_steps = advisor.masked or (roll_out and advisor.guided)
+        by_steps = walk is None and (advisor.masked or (roll_out and advisor.guided))
         failure: BaseException | None = None
         steps: Iterator[Step] = iter(())
         rest = 0.0
         try:
-            if not by_steps and length:
+            if walk is not None:
+                steps = iter(walk)
+                if len(walk) < length and not (walk and walk[-1][3]):
+                    failure = self._failure
+            elif not by_steps and length:
                 try:
                     walks = simulator.run(
                         [Request(state, actions, length)], here=True, check_legal=False
@@ -389,19 +438,20 @@ class TreeSimulator(Ledger):
                 mask = legal[here]
             for node, planned, pulls, flag in zip(nodes, actions, pulled, flags, strict=True):
                 before, action = state, planned
-                if by_steps:
+                following = None if by_steps else next(steps, None)
+                if following is not None:
+                    step = following
+                elif not by_steps and (walk is None or mask is None or failure is not None):
+                    break
+                else:  # step by step; also where a walk has stopped before an illegal action
                     if not pulls and samples and self.due():
                         break
                     if mask is not None or (rolling_out and advisor.guided):
                         action = self._choose(state, planned, mask, rolling_out)
                         if action != planned and not pulls:
                             tree.action[node] = action
-                    step = self._one_step(state, action, here=True, go_on=bool(samples))
-                else:
-                    following = next(steps, None)
-                    if following is None:
-                        break
-                    step = following
+                    step = self._one_step(state, action, here=True, go_on=goes_on)
+                    goes_on = True
                 _, state, reward, ended = step
                 if restores and pulls and ended != bool(flag & TERMINAL):
                     raise located(not_deterministic(before, action), before, action)
@@ -545,7 +595,7 @@ class TreeSimulator(Ledger):
         self.advice = kept(self.advice, nodes, capacity)
 
     def adopt(self, other: TreeSimulator, nodes: Nodes) -> None:
-        """Let the first nodes have the states of these nodes of another ledger, in this order."""
+        """Let the first nodes have the states of these nodes of another sampler, in this order."""
         self.states[: len(nodes)] = other.states_of(nodes)
         adopt_advice(self.advice, other.advice, nodes)
 
@@ -605,6 +655,21 @@ def _replies_of(error: BaseException) -> Replies:
     if replies is None:
         raise error
     return replies
+
+
+def _whole_first(walks: list[Walk | None], ahead: Ahead) -> None:
+    """After a failure: the sequences whose walks are whole come first, then the others."""
+
+    def is_cut(place: int) -> bool:
+        walk = walks[place]
+        if walk is None:
+            return False
+        return len(walk) < ahead.calls[place] and not (walk and walk[-1][3])
+
+    order = sorted(range(len(walks)), key=is_cut)
+    walks[:] = [walks[place] for place in order]
+    for column in ahead:
+        column[: len(order)] = column[order]
 
 
 def _steps_known(tree: Tree, path: list[int]) -> int:

@@ -8,11 +8,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from platypoos.compiled.code import borrowed, inlined, jit, jitable
-from platypoos.ledger.tickets import ticket
-from platypoos.ledger.tree import OPENED, ROOT, TERMINAL, Tree
 from platypoos.models.base import Access
 from platypoos.search.counts import FIGURE, STROQUOOL
 from platypoos.search.schedules import Schedule
+from platypoos.trees.tickets import ticket
+from platypoos.trees.tree import OPENED, ROOT, TERMINAL, Tree
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]

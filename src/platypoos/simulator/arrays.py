@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from itertools import chain
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -13,6 +14,7 @@ from platypoos.errors import InvalidArgument, MaskError, ModelError
 from platypoos.models.advice import no_legal_action
 from platypoos.models.array import ArrayModel
 from platypoos.models.failures import bad_reward, brief, explained, located, worded
+from platypoos.models.points import PointedArray, checked_point
 from platypoos.simulator.requests import IfLegal, Replies, Request, Walk
 from platypoos.simulator.streams import Stream
 
@@ -28,12 +30,37 @@ class Rows(NamedTuple):
     failure: ModelError | None = None
 
 
+class Rule:
+    """In place of an action: the rule chooses."""
+
+
+RULE: Any = Rule()
+
+
+class Todo(NamedTuple):
+    """The walks of a batch."""
+
+    walks: list[Walk]
+    """Empty, to be filled."""
+    states: list[Any]
+    """Where each begins."""
+    plans: list[Sequence[Any]]
+    """The actions of each: what is planned, ``IfLegal`` or ``RULE``."""
+    shortest: int
+    """The steps of the shortest one."""
+    kinds: set[type]
+    """Of these actions."""
+
+
 class ArrayPlayer:
     """Plays batches with an array model.
 
     All requests of a batch share one random stream, for the model draws for many rows at once. So
     a random sample depends on the whole batch, and with a clock also on the time that calls take.
     """
+
+    keyed = False
+    """Whether each request has a random stream of its own."""
 
     def __init__(
         self, model: ArrayModel, stream: Stream, legal: Any = None, policy: Any = None
@@ -46,6 +73,7 @@ class ArrayPlayer:
     def play(
         self,
         batch: Sequence[Request],
+        words: bytes,  # noqa: ARG002  of models that draw for each request
         replies: Replies,
         due: Callable[[int], bool] | None,
         check_legal: bool,
@@ -55,92 +83,107 @@ class ArrayPlayer:
         After a failure ``error.calls`` are the calls made, those of the failing rows included.
         """
         first = len(replies)
-        walks: list[Walk] = []
-        plans: list[Sequence[Any]] = []
-        steps: list[int] = []
-        states: list[Any] = []
-        for request in batch:
-            if request.steps > len(request.actions) and self._policy is None:
-                raise InvalidArgument(
-                    f"a request for {request.steps} steps names {len(request.actions)} actions, "
-                    "and the model has no policy to choose the others"
-                )
-            mine: list[Walk] = [[] for _ in range(request.times if request.steps else 0)]
-            replies.append(mine)
-            walks += mine
-            plans += [request.actions] * len(mine)
-            steps += [request.steps] * len(mine)
-            states += [self._checked(request.state)] * len(mine)
+        todo = self._begin(batch, replies)
+        going, plans = todo.walks, todo.plans
+        masked = check_legal and self._legal is not None
+        plain = not masked and not todo.kinds & {IfLegal, Rule}
         barred: set[int] = set()  # walks that stopped before an action that is not legal
         made = t = 0
-        rows: NDArray[Any] = np.array(states)  # of the walks that go on
-        live = list(range(len(walks)))
         try:
-            while live and (due is None or not made or not due(made)):
-                ahead = [plans[walk] for walk in live]
-                actions, stopped = self._actions(rows, ahead, t, check_legal)
+            rows = self._rows(todo.states)
+            while going and (due is None or not made or not due(made)):
+                planned = [plan[t] for plan in plans]
+                stopped: list[int] = []
+                if plain:
+                    actions = np.array(planned)
+                else:
+                    actions, stopped = self._choose(rows, planned, masked)
+                    planned = as_planned(actions)
                 if stopped:
-                    barred.update(id(walks[live[place]]) for place in stopped)
-                    live = np.delete(live, stopped).tolist()
-                    rows, actions = np.delete(rows, stopped, 0), np.delete(actions, stopped, 0)
+                    barred.update(id(going[place]) for place in stopped)
+                    kept = [place for place in range(len(going)) if place not in stopped]
+                    going, plans = [going[i] for i in kept], [plans[i] for i in kept]
+                    rows, actions = rows[kept], actions[kept]
+                    planned = [planned[i] for i in kept]
                 after = np.empty_like(rows)
                 over: list[bool] = []
                 size, t = self._model.batch_size, t + 1
-                for start in range(0, len(live), size):
+                for start in range(0, len(going), size):
                     if start and due is not None and due(made):
-                        live = live[:start]
+                        going, plans = going[:start], plans[:start]
                         break
-                    part = slice(start, min(start + size, len(live)))
+                    part = slice(start, min(start + size, len(going)))
                     made += part.stop - part.start
                     after[part], rewards, ended = self._step(rows[part], actions[part])
                     over += (ends := ended.tolist())
-                    played = actions[part].tolist()
-                    if actions.ndim > 1:
-                        played = [tuple(row) for row in played]
-                    taken = zip(played, after[part], rewards.tolist(), ends, strict=True)
-                    for walk, step in zip(live[part], taken, strict=True):
-                        walks[walk].append(step)
-                going = [
-                    place
-                    for place, walk in enumerate(live)
-                    if not over[place] and len(walks[walk]) < steps[walk]
-                ]
-                if len(going) == len(rows):
+                    taken = zip(planned[part], after[part], rewards.tolist(), ends, strict=True)
+                    for walk, step in zip(going[part], taken, strict=True):
+                        walk.append(step)
+                self._model.expect(after[: len(over)])
+                if t < todo.shortest and True not in over and len(going) == len(rows):
                     rows = after
-                else:
-                    live = [live[place] for place in going]
-                    rows = after[going]
+                    continue
+                kept = [i for i, plan in enumerate(plans) if not over[i] and t < len(plan)]
+                going, plans = [going[i] for i in kept], [plans[i] for i in kept]
+                rows = after[kept]
         except BaseException as error:
             error.calls = made  # type: ignore[attr-defined]
             raise
         finally:
-            for mine in replies[first:]:
-                mine[:] = [walk for walk in mine if walk or id(walk) in barred]
+            if any(not walk for walk in todo.walks):
+                for mine in replies[first:]:
+                    mine[:] = [walk for walk in mine if walk or id(walk) in barred]
         return made
 
-    def _checked(self, state: Any) -> Any:
-        """A state of the model's kind."""
-        example = self._example
-        plain = isinstance(state, np.ndarray | np.generic)
-        if plain and state.dtype == example.dtype and state.shape == example.shape:
-            return state
-        return check_state(state, example)
+    def _begin(self, batch: Sequence[Request], replies: Replies) -> Todo:
+        """The walks to make, with a reply for each request."""
+        walks: list[Walk] = []
+        states: list[Any] = []
+        plans: list[Sequence[Any]] = []
+        for state, actions, steps, times in batch:
+            plan = actions
+            if steps > len(actions):
+                if self._policy is None:
+                    raise InvalidArgument(
+                        f"a request for {steps} steps names {len(actions)} actions, and the model "
+                        "has no policy to choose the others"
+                    )
+                plan = [*actions, *[RULE] * (steps - len(actions))]
+            elif steps < len(actions):
+                plan = actions[:steps]
+            mine: list[Walk] = [[] for _ in range(times if steps else 0)]
+            replies.append(mine)
+            walks += mine
+            states += [state] * len(mine)
+            plans += [plan] * len(mine)
+        kinds = set(map(type, chain.from_iterable(plans)))
+        return Todo(walks, states, plans, min(map(len, plans), default=0), kinds)
 
-    def _actions(
-        self, states: NDArray[Any], plans: list[Sequence[Any]], t: int, check_legal: bool
+    def _rows(self, states: list[Any]) -> NDArray[Any]:
+        """States of the model's kind, a row for each."""
+        example = self._example
+        try:
+            rows = np.array(states)
+        except ValueError:
+            rows = np.empty(0, object)
+        if rows.dtype != example.dtype or rows.shape[1:] != example.shape:
+            rows = np.array([check_state(state, example) for state in states], example.dtype)
+        return rows
+
+    def _choose(
+        self, states: NDArray[Any], planned: list[Any], masked: bool
     ) -> tuple[NDArray[Any], list[int]]:
-        """The actions of all walks at step ``t``, and which walks stop before it.
+        """The actions of all walks at a step, and which walks stop before it.
 
         The actions are the planned ones if these are legal, or those of the rule.
         """
-        planned = [plan[t] if t < len(plan) else None for plan in plans]
         strict = [place for place, action in enumerate(planned) if type(action) is IfLegal]
         for place in strict:
-            planned[place] = planned[place].action  # type: ignore[union-attr]
+            planned[place] = planned[place].action
         masks = None
-        if check_legal and self._legal is not None:
+        if masked:
             masks = legal_masks(self._legal, states, self._model.actions.n)
-        by_rule = [place for place, plan in enumerate(plans) if t >= len(plan)]
+        by_rule = [place for place, action in enumerate(planned) if action is RULE]
         if by_rule:
             chosen = self._ask_rule(states[by_rule], None if masks is None else masks[by_rule])
             for place, action in zip(by_rule, chosen, strict=True):
@@ -156,9 +199,13 @@ class ArrayPlayer:
                 actions[place] = allowed[int(self._stream.rng.random() * len(allowed))]
         return actions, stopped
 
-    def _ask_rule(self, states: NDArray[Any], masks: NDArray[np.uint8] | None) -> list[int]:
+    def _ask_rule(self, states: NDArray[Any], masks: NDArray[np.uint8] | None) -> list[Any]:
         """The heaviest legal action of each state, or the action that the policy names."""
         said = np.asarray(ask("policy", self._policy, states))
+        space = self._model.actions
+        if isinstance(self._model, PointedArray) or not space.is_finite:
+            check_rows("policy", said, states)
+            return [checked_point(space, *row) for row in zip(said, states, strict=True)]
         count = self._model.actions.n
         if said.shape == (len(states),) and said.dtype.kind in "iu":
             wrong = (said < 0) | (said >= count)
@@ -216,9 +263,8 @@ class ArrayPlayer:
         rows = actions.astype(np.int64) if actions.dtype.kind in "iub" else actions
         try:
             after, rewards, ended = self._model.step_batch(states, rows, self._stream.rng)
-            bad = np.flatnonzero(~(np.abs(rewards) <= LARGEST_REWARD))
-            if len(bad):
-                at = bad[0]
+            if not np.abs(rewards).max() <= LARGEST_REWARD:
+                at = np.flatnonzero(~(np.abs(rewards) <= LARGEST_REWARD))[0]
                 raise located(bad_reward(float(rewards[at]), states[at], _plain(actions[at])))
         except ModelError as error:
             if error.action is None:
@@ -244,6 +290,22 @@ def legal_masks(legal: Any, states: NDArray[Any], num_actions: int) -> NDArray[n
     if len(stuck):
         raise no_legal_action(states[stuck[0]])
     return masks.astype(np.uint8)
+
+
+def as_planned(actions: NDArray[Any]) -> list[Any]:
+    """Actions as planners name them: numbers or points."""
+    listed = actions.tolist()
+    return listed if actions.ndim == 1 else [tuple(row) for row in listed]
+
+
+def check_rows(name: str, said: NDArray[Any], states: NDArray[Any]) -> None:
+    """Raise an error if a function of an array model does not say something of each state."""
+    if said.shape[:1] != (len(states),):
+        raise ModelError(
+            f"{name} of an array model given {len(states)} states must return something for each, "
+            f"got an array of shape {said.shape}",
+            state=states,
+        )
 
 
 def ask(name: str, function: Any, states: NDArray[Any]) -> Any:

@@ -9,6 +9,8 @@ from collections.abc import Callable
 from concurrent.futures import BrokenExecutor, Future, ProcessPoolExecutor
 from typing import Any, NamedTuple
 
+LATENCY = 0.0005
+"""Seconds that a task is on its way, as long as nothing was measured."""
 _pools: weakref.WeakKeyDictionary[Any, Pool] = weakref.WeakKeyDictionary()
 
 
@@ -22,6 +24,9 @@ class Pool:
         self._given: Callable[[], Any] = (lambda: executor) if hold else weakref.ref(executor)
         self._new: ProcessPoolExecutor | None = None
         self.usage = Usage(number_of_workers(executor))
+        self.latency = LATENCY
+        """Seconds that it takes to send a task and to get its answer, beside playing it."""
+        self._measured = False
         self.replaced = 0
         """How often the pool was replaced."""
 
@@ -46,6 +51,17 @@ class Pool:
             refused: Future[Any] = Future()
             refused.set_exception(error)
             return refused
+
+    def count(self) -> int:
+        """How many workers there are now; those of a cluster come and go."""
+        self.usage.workers = number_of_workers(self.executor)
+        return self.usage.workers
+
+    def note_latency(self, seconds: float) -> None:
+        """Learn from a task: the shortest one counts, since others may have waited."""
+        if self._measured:
+            seconds = min(self.latency, seconds)
+        self.latency, self._measured = max(1e-5, seconds), True
 
     def replace(self, error: BaseException) -> bool:
         """After a loss, make sure that tasks can be sent again; returns whether they can."""

@@ -9,6 +9,7 @@ from typing import Any, NoReturn
 import numpy as np
 from numpy.typing import NDArray
 
+from platypoos.checking.watch import SMALL, Watch
 from platypoos.errors import BudgetExceeded, InvalidArgument, ModelError
 from platypoos.models.array import ArrayModel
 from platypoos.models.base import Access, access_of
@@ -20,7 +21,6 @@ from platypoos.simulator.play import drop_states, play
 from platypoos.simulator.requests import Replies, Request, most_calls
 from platypoos.simulator.scans import ScanPlayer, jax_model
 from platypoos.simulator.streams import WORD, RunningStream, Stream, Streams
-from platypoos.simulator.watch import SMALL, Watch
 from platypoos.simulator.workers import Player, Workers
 
 
@@ -150,7 +150,7 @@ class Simulator:
             go_on: in this thread, go on with the random stream of the last batch. So a walk that
                 is made step by step draws the same numbers as one that is made at once.
             words: where the random stream of each request starts, ``WORD`` bytes each, to draw the
-                same numbers again; an array model, which has one stream for all, draws anew.
+                same numbers again; an ``ArrayModel``, which has one stream for all, draws anew.
         """
         asked = most_calls(batch)
         if self.calls + asked > self.budget:
@@ -160,11 +160,10 @@ class Simulator:
         if not self._watches:
             self._watch, self._watches = Watch(self.model, batch[0][0]), True
         self._here, self._checks, self._goes_on = here or go_on, check_legal, go_on
-        if go_on:
+        if self._arrays is not None:
+            words = self._words_for_arrays(len(batch), words, go_on)
+        elif go_on:
             words = bytes(WORD * len(batch))
-        elif self._arrays is not None:
-            self._stream.start(self._streams.draw(1))
-            words = b""
         elif words is None:
             words = self._streams.draw(len(batch))
         replies: Replies = []
@@ -172,12 +171,27 @@ class Simulator:
         try:
             if self.due is never:
                 self.calls = before + self._play(batch, words, replies, None)
+            elif self._workers is not None and not self._here:
+                self._play_on_workers(batch, words, replies)
             else:
                 self._play_in_parts(batch, words, replies)
         except BaseException as error:
             self._keep(error, batch, replies)
             raise
         return replies
+
+    def _words_for_arrays(self, requests: int, words: bytes | None, go_on: bool) -> bytes:
+        """Where random streams start: one for the batch, and one for each request if needed."""
+        assert self._arrays is not None  # noqa: S101  whoever calls has looked
+        if self._arrays.keyed:
+            if go_on:
+                return self._stream.rng.bytes(WORD * requests)
+            words = self._streams.draw(requests) if words is None else words
+            self._stream.start(words[:WORD])
+            return words
+        if not go_on:
+            self._stream.start(self._streams.draw(1))
+        return b""
 
     def run_rows(self, states: NDArray[Any], actions: NDArray[Any]) -> Rows:
         """Take one step from each state of an array model, without a reply for each.
@@ -246,10 +260,10 @@ class Simulator:
         before = self.calls
         try:
             if self._workers is not None and not self._here:
-                until = None if self.due is never else self.until
-                return self._workers.play(batch, words, replies, until, self._checks)
+                until = None if due is None else self.until
+                return self._workers.play(batch, words, replies, until, due, self._checks)
             if self._arrays is not None:
-                return self._arrays.play(batch, replies, due, self._checks)
+                return self._arrays.play(batch, words, replies, due, self._checks)
             return self._play_here(batch, words, replies, due)
         except BaseException as error:
             self.calls = before + getattr(error, "calls", 0)
@@ -285,6 +299,15 @@ class Simulator:
                 raise
         return made
 
+    def _play_on_workers(self, batch: Sequence[Request], words: bytes, replies: Replies) -> None:
+        """Play a batch on workers, who look at the clock themselves."""
+        if self.calls > self._began and self.due():
+            replies += [[] for _ in batch]
+            return
+        before, began = self.calls, time.perf_counter()
+        self.calls = before + self._play(batch, words, replies, self._look_from(before))
+        self.pace.note(self.calls - before, time.perf_counter() - began)
+
     def _play_in_parts(self, batch: Sequence[Request], words: bytes, replies: Replies) -> None:
         """Play about a millisecond of calls at a time, and look at the clock in between."""
         start = 0
@@ -292,11 +315,11 @@ class Simulator:
             if self.calls > self._began and self.due():
                 replies += [[] for _ in batch[start:]]
                 return
-            most = self.pace.within(GLANCE) * self.workers
+            most = self.pace.within(GLANCE)
             end, asked = start, 0
             while end < len(batch):
                 more = batch[end][2] * batch[end][3]
-                if asked + more > most and end - start >= self.workers:
+                if asked + more > most and end > start:
                     break
                 asked += more
                 end += 1

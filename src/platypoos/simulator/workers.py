@@ -2,33 +2,37 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
-import heapq
 import pickle
 import threading
 import time
 import traceback
-from collections.abc import Sequence
-from concurrent.futures import CancelledError
+from collections.abc import Callable, Sequence
+from queue import Empty, SimpleQueue
 from typing import Any, NamedTuple
 
+from platypoos.checking.watch import Watch
 from platypoos.errors import InvalidArgument, ModelError, WorkerError
 from platypoos.models.base import Access
 from platypoos.models.failures import brief, worded
 from platypoos.models.gymnasium.snapshots import pickled
 from platypoos.simulator.asking import questions
+from platypoos.simulator.pace import Pace
 from platypoos.simulator.play import drop_states, play
 from platypoos.simulator.pools import Pool
 from platypoos.simulator.requests import Replies, Request, most_calls
-from platypoos.simulator.streams import WORD, Stream
-from platypoos.simulator.watch import Watch
+from platypoos.simulator.sharing import Chain, Shares
+from platypoos.simulator.streams import RunningStream, Stream
 
 _KEPT = 4  # models that a worker keeps
 SMALL_MODEL = 2_000
 """Bytes of a pickled model that is sent along with each task."""
 TOGETHER, ALONE = 2, 2
-"""Losses of workers in a batch after which requests are sent out one by one, and how often one of
-these may be lost."""
+"""Losses of a worker after which a request that it had is sent out alone, and how often it may be
+lost then."""
+STARTS = 10
+"""How often a new pool may break before one of its workers is ready."""
 _here = threading.local()
 
 
@@ -48,6 +52,8 @@ class Answer(NamedTuple):
     failure: Failure | None = None
     seconds: float = 0.0
     """That it took to play."""
+    stream: Any = None
+    """Where the random stream stands, if the worker stopped before the end."""
     needs_model: bool = False
     """The worker does not have the model: it must be sent along."""
 
@@ -74,13 +80,16 @@ def work(
     payload: bytes | None,
     words: bytes,
     batch: list[Request],
+    onward: Any,
     until: float | None,
+    seconds: float | None,
     check_legal: bool,
 ) -> Answer:
-    """Play the requests of a chunk; runs in a worker. After a failure it makes no more calls.
+    """Play the requests of a task; runs in a worker. After a failure it makes no more calls.
 
-    ``until`` is a time of ``time.time()``. When it has passed, no further step is made; but each
-    worker makes at least one. Without a ``payload`` the worker must have the model already.
+    No further step is made after ``until``, a time of ``time.time()``, or when ``seconds`` have
+    passed; but each task makes at least one. With ``onward`` it goes on with the random stream
+    that stands there. Without a ``payload`` the worker must have the model already.
     """
     began = time.perf_counter()
     try:
@@ -99,17 +108,44 @@ def work(
     ask_legal = ask_legal if check_legal else None
     stream: Stream = _here.__dict__.setdefault("stream", None) or Stream()
     _here.stream = stream
-    due = None if until is None else lambda _: time.time() >= until
+    if onward is not None:
+        stream.rng.bit_generator.state = onward
+    end = None if seconds is None else began + seconds
+    stopped = False
+
+    def due(_: int) -> bool:
+        nonlocal stopped
+        stopped = (end is not None and time.perf_counter() >= end) or (
+            until is not None and time.time() >= until
+        )
+        return stopped
+
     step = Watch(model, batch[0].state).guard(model.step, 0, 1)
     replies: Replies = []
     failure: Failure | None = None
     try:
-        calls = play(step, ask_legal, rule, batch, words, stream, replies, due)
+        calls = play(
+            step,
+            ask_legal,
+            rule,
+            batch,
+            words,
+            stream if onward is None else RunningStream(stream),
+            replies,
+            None if end is None and until is None else due,
+        )
     except ModelError as error:
         calls, failure = error.calls, _portable(error)
     if access is Access.RESET:
         drop_states(replies)
-    return Answer(replies, calls, failure, time.perf_counter() - began)
+    stands = stream.rng.bit_generator.state if stopped else None
+    return Answer(replies, calls, failure, time.perf_counter() - began, stands)
+
+
+def get_ready(token: str, payload: bytes) -> None:
+    """Make the model; runs in a worker. If that fails, the first task says so."""
+    with contextlib.suppress(Exception):
+        _player(token, payload)
 
 
 def _player(token: str, payload: bytes | None) -> Player | None:
@@ -136,16 +172,29 @@ def _portable(error: ModelError) -> Failure:
 class Loss(NamedTuple):
     """Requests that were not answered, and why."""
 
-    places: list[int]
+    chains: list[Chain]
     error: Exception
 
 
-class Workers:
-    """Sends batches to the workers of an executor, about as many calls to each.
+class Flight(NamedTuple):
+    """A task that was sent out."""
 
-    What a worker had that died or hangs is sent out again, and a broken pool of processes is
-    replaced. Each request has its own random stream, so the walks are the same. What is lost
-    again and again is sent out alone, to find out which request it is.
+    future: Any
+    chains: list[Chain]
+    seconds: float | None
+    """After which it should come back."""
+    sent: float
+    has_model: bool
+    """Whether the model was sent along."""
+
+
+class Workers:
+    """Keeps the workers of an executor busy with the requests of a batch.
+
+    Each worker has one task at a time; ``sharing.py`` says what is in it. What a worker had that
+    died or hangs is sent out again, and a broken pool of processes is replaced. Each request has
+    its own random stream, so the walks are the same. A request that is lost again and again is
+    sent out alone, to find out whether it is the one to blame.
     """
 
     def __init__(self, player: Player, executor: Any, timeout: float | None) -> None:
@@ -159,8 +208,10 @@ class Workers:
                 "executor it must be picklable"
             ) from error
         self._token = hashlib.sha256(self._payload).hexdigest()
-        self._sent = False
-        self.number = self._pool.usage.workers
+        self._copies = 0  # of the model, sent so far
+        self._restores = player.access is Access.RESTORE
+        self._pace = Pace()
+        self.number = self._pool.count()
         self.usage = self._pool.usage
 
     def play(
@@ -169,35 +220,33 @@ class Workers:
         words: bytes,
         replies: Replies,
         until: float | None,
+        due: Callable[[int], bool] | None,
         check_legal: bool,
     ) -> int:
         """Play a batch and add its walks to ``replies``; returns the calls made.
 
         A failing model loses nothing that others answered. After a failure ``error.calls`` are
         the calls made; those that were lost for good count as made.
+
+        Args:
+            batch: what to play.
+            words: where the random stream of each request starts.
+            replies: where the walks go.
+            until: when workers stop, in the time of ``time.time()``.
+            due: told the calls made, says whether to stop; it is asked before each task is sent
+                out, but not before the first answer.
+            check_legal: whether to ask the model which actions are legal.
         """
         began = time.perf_counter()
-        round_ = Round(batch, words, until, check_legal)
-        losses = 0
+        round_ = Round(batch, words, until, due, check_legal)
         try:
-            while round_.waiting:
-                alone = losses > TOGETHER
-                loss = self._send(round_, round_.waiting[:1] if alone else round_.waiting)
-                if round_.failure is not None:
-                    break
-                if loss is None:
-                    losses = min(losses, TOGETHER + 1)  # the one that was alone is answered
-                    continue
-                losses += 1
-                if losses > TOGETHER + ALONE or not self._pool.replace(loss.error):
-                    round_.fail(loss, self._timeout)
-                    break
+            self._play(round_)
         except BaseException as error:
             # Interrupted: nobody knows what was made, so all that was asked for is counted.
             error.calls = most_calls(batch)  # type: ignore[attr-defined]
             raise
         finally:
-            replies += round_.replies
+            replies += [chain.walks for chain in round_.chains]
             self.usage.note(round_.seconds, time.perf_counter() - began, len(batch))
         failure = round_.failure
         if failure is not None:
@@ -205,80 +254,178 @@ class Workers:
             raise failure.error from WorkerTraceback(failure.trace)
         return round_.calls
 
-    def _send(self, round_: Round, places: list[int]) -> Loss | None:
-        """Send some requests out, and take the answers; returns what was lost."""
-        parts = parts_of(round_.batch, places, self.number)
-        # A large model is sent along at first. Later, workers that do not have it ask for it.
-        sends = not self._sent or len(self._payload) <= SMALL_MODEL
-        lost: list[int] = []
-        why: Exception | None = None
-        pending = [(part, sends, self._submit(round_, part, sends)) for part in parts]
-        try:
-            for part, sent, future in pending:  # grows
-                try:
-                    answer = future.result(self._timeout)
-                except Exception as error:  # noqa: BLE001  the worker, not the model
-                    if why is None or isinstance(why, CancelledError):
-                        why = error
-                    for _, _, other in pending:
-                        other.cancel()
-                    lost += part
-                    continue
-                if answer.needs_model and not sent:
-                    pending.append((part, True, self._submit(round_, part, True)))
-                    continue
-                round_.take(part, answer)
-        except BaseException:
-            for _, _, future in pending:
-                future.cancel()
-            raise
-        self._sent = True
-        round_.waiting = sorted({*round_.waiting} - {*places} | {*lost})
-        return None if why is None else Loss(lost, why)
+    def _play(self, round_: Round) -> None:
+        """Send requests out until all are answered, the model fails, or time is up."""
+        while not round_.is_over:
+            waiting = [chain for chain in round_.chains if chain.requests]
+            if not waiting:
+                return
+            trusted = [chain for chain in waiting if chain.losses <= TOGETHER]
+            loss = self._send(round_, trusted or waiting[:1])
+            if loss is None or round_.is_over:
+                continue
+            hopeless = any(chain.losses > TOGETHER + ALONE for chain in loss.chains)
+            if hopeless or not self._recover(loss.error):
+                round_.fail(loss, self._timeout)
 
-    def _submit(self, round_: Round, part: list[int], sends: bool) -> Any:
-        words = b"".join(round_.words[place * WORD : (place + 1) * WORD] for place in part)
-        return self._pool.submit(
-            work,
-            self._token,
-            self._payload if sends else None,
-            words,
-            [round_.batch[place] for place in part],
-            round_.until,
-            round_.check_legal,
+    def _recover(self, error: Exception) -> bool:
+        """After a loss, make sure that tasks can be sent again; returns whether they can.
+
+        A worker that dies while it starts is not the fault of a request: so one must be ready.
+        """
+        for _ in range(STARTS):
+            before = self._pool.replaced
+            if not self._pool.replace(error):
+                return False
+            if self._pool.replaced == before:
+                return True
+            try:
+                self._pool.submit(get_ready, self._token, self._payload).result(self._timeout)
+            except Exception as again:  # noqa: BLE001  the worker, not the model
+                error = again
+            else:
+                return True
+        return False
+
+    def _send(self, round_: Round, chains: list[Chain]) -> Loss | None:
+        """Send some requests out, and take the answers; returns what was lost."""
+        timed = round_.due is not None
+        shares = Shares(
+            chains,
+            self.number,
+            self._pace,
+            self._pool.latency,
+            restores=self._restores,
+            in_order=timed,
+            stops=timed and round_.until is None,
+            timeout=self._timeout,
         )
+        answered: SimpleQueue[tuple[float, int]] = SimpleQueue()
+        flying: dict[int, Flight] = {}
+        number = 0  # of tasks
+        lost: list[Chain] = []
+        why: Exception | None = None
+
+        def submit(chains: list[Chain], seconds: float | None, has_model: bool) -> None:
+            nonlocal number
+            number += 1
+            sent, name = time.perf_counter(), number
+            future = self._submit(round_, chains, seconds, has_model)
+            flying[name] = Flight(future, chains, seconds, sent, has_model)
+            future.add_done_callback(lambda _: answered.put((time.perf_counter(), name)))
+
+        try:
+            while True:
+                while (
+                    why is None
+                    and shares
+                    and len(flying) < self.number
+                    and not (round_.is_over or round_.is_due())
+                ):
+                    # A large model is sent along at first. Later, who does not have it asks for it.
+                    sends = self._copies < self.number or len(self._payload) <= SMALL_MODEL
+                    submit(*shares.take(self.number - len(flying)), sends)
+                if not flying:
+                    break
+                try:
+                    came, name = answered.get(timeout=self._timeout)
+                except Empty:
+                    why = TimeoutError()
+                    for flight in flying.values():
+                        flight.future.cancel()
+                        lost += flight.chains
+                    break
+                flight = flying.pop(name)
+                try:
+                    answer: Answer = flight.future.result()
+                except Exception as error:  # noqa: BLE001  the worker, not the model
+                    if why is None:
+                        why = error
+                        for other in flying.values():
+                            other.future.cancel()
+                    if error is why or not flight.future.cancelled():
+                        lost += flight.chains
+                    continue
+                if answer.needs_model and not flight.has_model:
+                    if why is None:
+                        submit(flight.chains, flight.seconds, has_model=True)
+                    continue
+                self._pool.note_latency(came - flight.sent - answer.seconds)
+                self._pace.note(answer.calls, answer.seconds)
+                round_.take(flight.chains, answer)
+                shares.put_back(chain for chain in flight.chains if chain.requests)
+        except BaseException:
+            for flight in flying.values():
+                flight.future.cancel()
+            raise
+        if why is None:
+            return None
+        for chain in lost:
+            chain.losses += 1
+        return Loss(lost, why)
+
+    def _submit(
+        self, round_: Round, chains: list[Chain], seconds: float | None, has_model: bool
+    ) -> Any:
+        batch = [request for chain in chains for request in chain.requests]
+        onward = chains[0].stream
+        words = b"".join(chain.word * len(chain.requests) for chain in chains)
+        payload = self._payload if has_model else None
+        self._copies += has_model
+        return self._pool.submit(
+            work, self._token, payload, words, batch, onward, round_.until, seconds,
+            round_.check_legal,
+        )  # fmt: skip
 
 
 class Round:
     """A batch that is being played: what came of it so far."""
 
     def __init__(
-        self, batch: Sequence[Request], words: bytes, until: float | None, check_legal: bool
+        self,
+        batch: Sequence[Request],
+        words: bytes,
+        until: float | None,
+        due: Callable[[int], bool] | None,
+        check_legal: bool,
     ) -> None:
-        self.batch, self.words, self.until, self.check_legal = batch, words, until, check_legal
-        self.waiting = list(range(len(batch)))
-        """The requests that were not answered yet."""
-        self.replies: Replies = [[] for _ in batch]
+        self.until, self.due, self.check_legal = until, due, check_legal
+        self.chains = Chain.of(batch, words)
         self.calls = 0
         self.seconds = 0.0
         """That workers worked, added up."""
         self.failure: Failure | None = None
+        self._late = False
 
-    def take(self, part: list[int], answer: Answer) -> None:
+    @property
+    def is_over(self) -> bool:
+        """Whether no more requests are to be sent out."""
+        return self._late or self.failure is not None
+
+    def is_due(self) -> bool:
+        """Whether time is up; not before the first answer."""
+        if self.due is not None and self.calls and not self._late:
+            self._late = self.due(self.calls)
+        return self._late
+
+    def take(self, chains: list[Chain], answer: Answer) -> None:
         """Take an answer to some of the requests."""
-        for place, walks in zip(part, answer.replies, strict=False):
-            self.replies[place] = walks
+        replies = iter(answer.replies)
+        for chain in chains:
+            found = [walks for _, walks in zip(chain.requests, replies, strict=False)]
+            chain.take(found, answer.stream)
+        if answer.stream is not None and self.until is not None and time.time() >= self.until:
+            self._late = True
         self.calls += answer.calls
         self.seconds += answer.seconds
         self.failure = self.failure or answer.failure
 
     def fail(self, loss: Loss, timeout: float | None) -> None:
         """Give up on what was lost."""
-        lost = [self.batch[place] for place in loss.places]
-        asked = most_calls(lost)
+        asked = sum(chain.calls for chain in loss.chains)
         where = ""
-        if len(lost) == 1:
-            request = lost[0]
+        if len(loss.chains) == 1:
+            request = loss.chains[0].requests[0]
             where = f", from state {brief(request.state)} with actions {brief(request.actions)}"
         if isinstance(loss.error, TimeoutError):
             error = WorkerError(
@@ -295,23 +442,3 @@ class Round:
             )
         self.calls += asked
         self.failure = Failure(error, "".join(traceback.format_exception(loss.error)))
-
-
-def parts_of(batch: Sequence[Request], places: list[int], number: int) -> list[list[int]]:
-    """Share requests out, about as many calls to each of ``number`` workers.
-
-    >>> batch = [Request(0, [0] * n, n) for n in (1, 5, 2, 2)]
-    >>> parts_of(batch, [0, 1, 2, 3], 2)
-    [[1], [0, 2, 3]]
-    """
-    calls = {place: batch[place].steps * batch[place].times for place in places}
-    total = sum(calls.values())
-    # Of a large batch, twice as many parts as workers even out calls of different length.
-    number = min(len(places), number * (1 if total < 32 * number else 2))
-    parts: list[list[int]] = [[] for _ in range(number)]
-    loads = [(0, part) for part in range(number)]
-    for place in sorted(places, key=lambda place: -calls[place]):
-        load, part = loads[0]
-        parts[part].append(place)
-        heapq.heapreplace(loads, (load + calls[place], part))
-    return [sorted(part) for part in parts]

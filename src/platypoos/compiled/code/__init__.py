@@ -9,17 +9,14 @@ from platypoos.compiled.code.marks import jitable
 
 __all__ = [
     "HandleType",
-    "borrow_row",
     "borrowed",
     "fast",
     "handle",
     "handle_kind",
-    "handle_of",
     "inlined",
     "jit",
     "jitable",
     "kernel",
-    "opened",
     "overload",
     "part",
     "with_fast_kernels",
@@ -28,8 +25,8 @@ __all__ = [
 if TYPE_CHECKING:
     from platypoos.compiled.code.cache import inlined, jit, kernel, overload, part
     from platypoos.compiled.code.calls import fast, with_fast_kernels
-    from platypoos.compiled.code.handles import handle, handle_kind, handle_of
-    from platypoos.compiled.code.unsafe import HandleType, borrow_row, borrowed, opened
+    from platypoos.compiled.code.handles import HandleType, handle, handle_kind
+    from platypoos.compiled.code.records import borrowed
 else:
     from platypoos.lazy import lazy_names
 
@@ -38,7 +35,7 @@ else:
         {
             "platypoos.compiled.code.cache": "inlined jit kernel overload part",
             "platypoos.compiled.code.calls": "fast with_fast_kernels",
-            "platypoos.compiled.code.handles": "handle handle_kind handle_of",
-            "platypoos.compiled.code.unsafe": "HandleType borrow_row borrowed opened",
+            "platypoos.compiled.code.handles": "HandleType handle handle_kind",
+            "platypoos.compiled.code.records": "borrowed",
         },
     )

@@ -31,7 +31,7 @@ _MARKS = re.compile(r"compiled\.code(\.marks)? import")
 _IMPORTS = re.compile(r"^from (platypoos[\w.]*) import (\([^)]*\)|.*)$", re.MULTILINE)
 
 
-BASE = ("code", "ledger")
+BASE = ("code", "ledger", "trees")
 """Folders whose files are a part of all compiled code…"""
 NOT_COMPILED = {"notice.py", "trust.py"}
 """…but for these."""
@@ -79,10 +79,10 @@ def _stamp(module: Path) -> str:
 
 def jit(function: F) -> F:
     """Compile at the first call, and keep the machine code on disk for the next process."""
-    dispatcher = numba.njit(cache=True, no_cfunc_wrapper=True)(function)
+    dispatcher = numba.njit(cache=True)(function)
     folder = dispatcher.stats.cache_path
     if folder is not None and not is_trusted(folder):
-        return numba.njit(no_cfunc_wrapper=True)(function)  # type: ignore[no-any-return]
+        return numba.njit(function)  # type: ignore[no-any-return]
     stamp_cache(dispatcher, _stamp(Path(function.__code__.co_filename)))
     return dispatcher  # type: ignore[no-any-return]
 

@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Any, NamedTuple
 
 import numpy as np
+from numba import typeof, types
+from numba.extending import typeof_impl
 from numpy.typing import NDArray
 
 from platypoos.checks import LARGEST_REWARD
-from platypoos.compiled.code import borrowed, inlined, jit
+from platypoos.compiled.code import borrowed, jit, part
+from platypoos.compiled.code.notice import compiling
+from platypoos.compiled.code.records import Stored, reader
+from platypoos.compiled.ledger.first_class import functions_at
 from platypoos.compiled.ledger.machine_advice import (
     BAD_REWARD,
     FINE,
@@ -16,14 +22,14 @@ from platypoos.compiled.ledger.machine_advice import (
     RANDOM_END,
     RANDOM_STATE,
     draw,
-    has_masks,
-    starts_over,
+    make_account,
     value_of,
     write_mask,
 )
-from platypoos.ledger.protocol import Floats, Nodes
-from platypoos.ledger.tree import ILLEGAL, ROOT, TERMINAL, Tree
 from platypoos.models.advice import UNASKED, pick
+from platypoos.trees.meeting import Homes, make_homes, settle_rows
+from platypoos.trees.protocol import Floats, Nodes
+from platypoos.trees.tree import ILLEGAL, ROOT, TERMINAL, Tree, make_tree
 
 BARRED = -1
 """In place of an action that is not legal."""
@@ -32,28 +38,47 @@ WATCHED = 128
 
 
 class Machine(NamedTuple):
-    """What compiled code needs to query a model and keep its books."""
+    """What compiled code needs to query a model and keep its books; the same for all models."""
 
-    kernel: Any
-    given: Any  # what the model's functions are given, which loops do not look into
+    loops: int  # address of ``Loops``
+    functions: int  # address of ``Functions``
+    given: int  # address of what these are given
     rng: np.random.Generator
-    states: NDArray[Any]  # [nodes + 2, words] the bits of a state per node, and of two more
+    states: NDArray[np.uint8]  # [nodes + 2, bytes] the memory of a state per node, and of two more
     ledger: Any  # [1] ACCOUNT
     last_reward: NDArray[np.float64]  # [1] the reward that was refused
-    path: Any  # [depth] the nodes of a walk; None if states can be restored
-    legal_kernel: Any  # what the model says beside its step, or None
-    value_kernel: Any
-    policy_kernel: Any
-    legal: NDArray[np.uint8]  # [nodes + 2, actions] see ``Advice``; and rows to work with
-    worth: NDArray[np.float64]  # [nodes + 2]
-    weights: NDArray[np.float64]  # [actions] of the policy
+    path: NDArray[np.int64]  # [depth] the nodes of a walk; empty if states can be restored
+    legal: NDArray[np.uint8]  # [nodes + 2, actions] see ``Advice``; no rows: the model says nothing
+    worth: NDArray[np.float64]  # [nodes + 2]; empty: the model says nothing
+    weights: NDArray[np.float64]  # [actions] of the policy; empty: it has none
 
 
-@inlined
-def query(sim: Machine, tree: Tree, nodes: Nodes, repeats: Nodes) -> bool:
+MACHINE = typeof(
+    Machine(
+        0, 0, 0, np.random.default_rng(0), np.empty((0, 0), np.uint8), make_account(0, 0),
+        np.empty(0), np.empty(0, np.int64), np.empty((0, 0), np.uint8), np.empty(0), np.empty(0),
+    )
+)  # fmt: skip
+machine_at = reader(MACHINE)
+
+
+@part
+def starts_over(sim: Machine) -> bool:
+    """Whether every walk begins at the root: there is no state to restore."""
+    return len(sim.path) > 0
+
+
+@part
+def has_masks(sim: Machine) -> bool:
+    """Whether the model tells which actions are legal."""
+    return len(sim.legal) > 0
+
+
+@jit
+def query(address: int, tree: Tree, nodes: Nodes, repeats: Nodes) -> bool:
     """Evaluate nodes from their parents' stored states."""
-    sim, tree = borrowed(sim), borrowed(tree)
-    ledger = sim.ledger
+    sim, tree = machine_at(address), borrowed(tree)
+    ledger, kernel = sim.ledger, functions_at(sim.functions).kernel
     calls = ledger[0].calls
     watched = WATCHED if calls < WATCHED else 0  # compare where repeated steps lead
     spare = len(sim.states) - 1
@@ -72,7 +97,7 @@ def query(sim: Machine, tree: Tree, nodes: Nodes, repeats: Nodes) -> bool:
         if pulls == 0:
             calls += 1
             ledger[0].calls = calls  # before each step: it may raise
-            mean, ended = sim.kernel(sim.given, state, action, np.int64(node))
+            mean, ended = kernel(sim.given, state, action, np.int64(node))
             taken = 1
             if ended:
                 tree.flags[node] |= TERMINAL
@@ -88,7 +113,7 @@ def query(sim: Machine, tree: Tree, nodes: Nodes, repeats: Nodes) -> bool:
         for _ in range(taken, count):
             calls += 1
             ledger[0].calls = calls
-            reward, terminated = sim.kernel(sim.given, state, action, spare)
+            reward, terminated = kernel(sim.given, state, action, spare)
             drift += reward - mean
             if terminated != ended:
                 ledger[0].status = RANDOM_END
@@ -107,9 +132,12 @@ def query(sim: Machine, tree: Tree, nodes: Nodes, repeats: Nodes) -> bool:
     return True
 
 
-@inlined
-def ask_all(sim: Machine, nodes: Nodes) -> bool:
+@jit
+def ask_all(address: int, nodes: Nodes) -> bool:
     """Ask for the legal actions after nodes, unless they are known."""
+    sim = machine_at(address)
+    if not has_masks(sim):
+        return True
     for i in range(len(nodes)):
         node = nodes[i]
         stored = node == ROOT or not starts_over(sim)
@@ -119,7 +147,7 @@ def ask_all(sim: Machine, nodes: Nodes) -> bool:
     return True
 
 
-@inlined
+@part
 def same_row(states: NDArray[Any], one: Any, other: int) -> bool:
     """Whether two states are the same to the last bit."""
     for i in range(states.shape[1]):  # noqa: SIM110  a generator is no code to compile
@@ -128,11 +156,11 @@ def same_row(states: NDArray[Any], one: Any, other: int) -> bool:
     return True
 
 
-@inlined
-def walk(sim: Machine, tree: Tree, nodes: Nodes, repeats: Nodes) -> bool:
+@jit
+def walk(address: int, tree: Tree, nodes: Nodes, repeats: Nodes) -> bool:
     """Evaluate nodes by trajectories from the root; every prefix gets its sample."""
-    sim, tree = borrowed(sim), borrowed(tree)
-    ledger = sim.ledger
+    sim, tree = machine_at(address), borrowed(tree)
+    ledger, kernel = sim.ledger, functions_at(sim.functions).kernel
     for i in range(len(nodes)):
         node = nodes[i]
         depth = tree.depth[node]
@@ -170,7 +198,7 @@ def walk(sim: Machine, tree: Tree, nodes: Nodes, repeats: Nodes) -> bool:
                     ledger[0].step = t
                     ledger[0].node = prefix
                     after = 2 - (t & 1)
-                    reward, terminated = sim.kernel(sim.given, source, np.int64(action), after)
+                    reward, terminated = kernel(sim.given, source, np.int64(action), after)
                     if not abs(reward) <= LARGEST_REWARD:
                         ledger[0].status = BAD_REWARD
                         sim.last_reward[0] = reward
@@ -194,7 +222,7 @@ def walk(sim: Machine, tree: Tree, nodes: Nodes, repeats: Nodes) -> bool:
     return True
 
 
-@jit
+@part
 def choose_again(sim: Machine, row: int, planned: Any, known: bool) -> Any:
     """The action of a walk by RESET; see ``base.choose_again``."""
     mask = sim.legal[len(sim.legal) - 1]
@@ -203,7 +231,7 @@ def choose_again(sim: Machine, row: int, planned: Any, known: bool) -> Any:
     return pick(mask, sim.rng.random()) if known else BARRED
 
 
-@inlined
+@part
 def record(sim: Machine, tree: Tree, node: int, reward: float, ended: bool, watched: bool) -> bool:
     """Write a sample of a walk into the tree; False if it is no number, or contradicts others."""
     ledger, pulls = sim.ledger, tree.pulls[node]
@@ -230,7 +258,7 @@ def record(sim: Machine, tree: Tree, node: int, reward: float, ended: bool, watc
     return True
 
 
-@inlined
+@part
 def absorb(tree: Tree, path: Nodes, rewards: Floats, t: int) -> int:
     """The episode has ended: absorbing with reward 0, and no call.
 
@@ -248,13 +276,13 @@ def absorb(tree: Tree, path: Nodes, rewards: Floats, t: int) -> int:
     return got
 
 
-@inlined
+@jit
 def play_path(
-    sim: Machine, tree: Tree, path: Nodes, rewards: Floats, start: int, roll_out: bool
+    address: int, tree: Tree, path: Nodes, rewards: Floats, start: int, roll_out: bool
 ) -> int:
     """Walk along the nodes of a path, a call each; see ``requests.play``."""
-    sim, tree = borrowed(sim), borrowed(tree)
-    ledger = sim.ledger
+    sim, tree = machine_at(address), borrowed(tree)
+    ledger, kernel = sim.ledger, functions_at(sim.functions).kernel
     length = len(path)
     if ledger[0].calls + length - start > ledger[0].budget:
         ledger[0].status = OVER_BUDGET
@@ -291,7 +319,7 @@ def play_path(
             source, target = (ROOT if t == 0 else 1 + (t & 1)), 2 - (t & 1)
         else:
             source, target = int(tree.parent[node]), (spare if pulls else int(node))
-        reward, ended = sim.kernel(sim.given, source, np.int64(action), target)
+        reward, ended = kernel(sim.given, source, np.int64(action), target)
         if not record(sim, tree, int(node), reward, ended, watched):
             return -1
         rewards[t] = reward
@@ -318,3 +346,63 @@ def play_path(
         if ledger[0].status != FINE:
             return -1
     return got
+
+
+@jit
+def evaluate_all(address: int, tree: Tree, nodes: Nodes, repeats: Nodes) -> bool:
+    """Evaluate nodes, by walks or from stored states."""
+    if starts_over(machine_at(address)):
+        return walk(address, tree, nodes, repeats)
+    return query(address, tree, nodes, repeats)
+
+
+@jit
+def settle_all(address: int, homes: Homes, nodes: Nodes) -> bool:
+    """Find homes by the bits of the states; by RESET there are none, and nothing is shared."""
+    sim = machine_at(address)
+    if starts_over(sim):
+        for i in range(len(nodes)):
+            homes.home[nodes[i]] = nodes[i]
+    else:
+        settle_rows(homes, sim.states, nodes)
+    return True
+
+
+class Loops(NamedTuple):
+    """The loops that call a model, as first-class functions: drivers need not contain them."""
+
+    evaluate: Any
+    play: Any
+    ask_legal: Any
+    settle: Any
+
+
+INTS, FLOATS = types.Array(types.int64, 1, "C"), types.Array(types.float64, 1, "C")
+TREE, HOMES = typeof(make_tree(1)), typeof(make_homes(1, slots=1))
+LOOPS = types.NamedTuple(
+    [
+        types.FunctionType(types.boolean(types.int64, TREE, INTS, INTS)),
+        types.FunctionType(
+            types.int64(types.int64, TREE, INTS, FLOATS, types.int64, types.boolean)
+        ),
+        types.FunctionType(types.boolean(types.int64, INTS)),
+        types.FunctionType(types.boolean(types.int64, HOMES, INTS)),
+    ],
+    Loops,
+)
+loops_at = reader(LOOPS)
+
+
+@typeof_impl.register(Loops)  # type: ignore[untyped-decorator]
+def _type_of_loops(_value: Loops, _context: Any) -> Any:
+    return LOOPS
+
+
+@cache
+def stored_loops() -> Stored:
+    """The loops, compiled once per machine."""
+    loops = Loops(evaluate_all, play_path, ask_all, settle_all)
+    for loop, kind in zip(loops, LOOPS.types, strict=True):
+        with compiling(loop):
+            loop.compile(kind.signature.args)
+    return Stored(loops)

@@ -11,12 +11,18 @@ from numba.core.errors import NumbaError
 from numpy.typing import NDArray
 
 from platypoos.checks import check_state
-from platypoos.compiled.code import handle
-from platypoos.compiled.code.engine import Engine
-from platypoos.compiled.code.unsafe import HANDLE_BYTES, entry_point
-from platypoos.compiled.ledger.drivers import NO_MASKS, NO_WORTH, Driver, Loops
-from platypoos.compiled.ledger.first_class import Given, bits_of, first_class, give
-from platypoos.compiled.ledger.machine import Machine
+from platypoos.compiled.code.records import Stored
+from platypoos.compiled.code.unsafe import entry_point
+from platypoos.compiled.ledger.drivers import Driver
+from platypoos.compiled.ledger.first_class import Functions, Given, first_class
+from platypoos.compiled.ledger.machine import (
+    Machine,
+    ask_all,
+    evaluate_all,
+    play_path,
+    settle_all,
+    stored_loops,
+)
 from platypoos.compiled.ledger.machine_advice import (
     BAD_ADVICE,
     BAD_REWARD,
@@ -29,10 +35,6 @@ from platypoos.compiled.ledger.machine_advice import (
 )
 from platypoos.compiled.model import CompiledModel
 from platypoos.errors import BudgetExceeded, InvalidArgument, ModelError, PlatypoosError
-from platypoos.ledger.meeting import Homes, make_homes, settle
-from platypoos.ledger.protocol import Ledger, Nodes
-from platypoos.ledger.requests import ask_legal, evaluate, play
-from platypoos.ledger.tree import ROOT, Tree
 from platypoos.models.advice import (
     NO_HORIZON,
     Advice,
@@ -51,9 +53,12 @@ from platypoos.models.failures import (
     unlike_before,
 )
 from platypoos.simulator.pace import Pace, never
+from platypoos.trees.meeting import Homes, make_homes
+from platypoos.trees.protocol import Nodes, Sampler
+from platypoos.trees.tree import ROOT, Tree
 
 
-class CompiledSimulator(Ledger):
+class CompiledSimulator(Sampler):
     """The ledger of one plan with a compiled model."""
 
     steps_in_python = False
@@ -71,41 +76,34 @@ class CompiledSimulator(Ledger):
         self.model = model
         self.tree = tree
         self.access = access
-        self._engine: tuple[Any, ...] | None = None
         self.due: Callable[[], bool] = never
         self.workers = 1
         self.pace = Pace()
         root = model.initial_state
         if state is not root:
             root = check_state(state, root)
-        reset = access is Access.RESET
+        reset, n = access is Access.RESET, model.actions.n
         capacity = len(tree.parent)
         # One state per node, and two rows to work with.
-        self.states = np.empty(((1 if reset else capacity) + 2, len(root)), root.dtype)
+        self.states = np.empty(((1 if reset else capacity) + SPARE, len(root)), root.dtype)
         self.states[ROOT] = root
-        given = give(self.states, model.params, rng)
-        functions = self._functions(given.record)
+        advice = make_advice(capacity + SPARE, n, model.legal is not None, model.value is not None)
+        given = Stored(Given(self.states, model.params, rng))
         self.machine = Machine(
-            kernel=functions["kernel"],
-            given=given,
+            loops=stored_loops().address,
+            functions=self._functions(given.record).address,
+            given=given.address,
             rng=rng,
-            states=bits_of(self.states),
+            states=self.states.view(np.uint8),
             ledger=make_account(budget, horizon),
             last_reward=np.empty(1),
-            path=np.empty(capacity, np.int64) if reset else None,
-            legal_kernel=functions.get("legal_kernel"),
-            value_kernel=functions.get("value_kernel"),
-            policy_kernel=functions.get("policy_kernel"),
-            legal=NO_MASKS,
-            worth=NO_WORTH,
-            weights=NO_WORTH,
+            path=np.empty(capacity if reset else 0, np.int64),
+            legal=advice.legal,
+            worth=advice.worth,
+            weights=np.zeros(0 if model.policy is None else n),
         )
+        self._kept_in_memory = given, Stored(self.machine)
         if model.legal is not None or model.value is not None or model.policy is not None:
-            masked, valued = model.legal is not None, model.value is not None
-            advice = make_advice(capacity + SPARE, model.actions.n, masked, valued)
-            self.machine = self.machine._replace(
-                **advice._asdict(), weights=np.zeros(model.actions.n)
-            )
             self.machine.ledger[0].seed = draw_seed(rng)
 
     @property
@@ -116,7 +114,7 @@ class CompiledSimulator(Ledger):
     def ask_legal(self, nodes: Nodes) -> None:
         """Ask; see ``requests.ask_legal``."""
         if len(self.machine.legal):
-            ask(self, nodes)
+            self._run(ask_all, nodes)
 
     @property
     def calls(self) -> int:  # type: ignore[override]
@@ -141,15 +139,17 @@ class CompiledSimulator(Ledger):
         if self.access is Access.RESET:
             path = np.empty(len(tree.parent), np.int64)
         else:
-            self.states = np.empty((len(tree.parent) + 2, before.shape[1]), before.dtype)
+            self.states = np.empty((len(tree.parent) + SPARE, before.shape[1]), before.dtype)
             self.states[: len(nodes)] = before[nodes]
         self.tree = tree
+        given = Stored(Given(self.states, self.model.params, self.machine.rng))
         self.machine = self.machine._replace(
-            given=give(self.states, self.model.params, self.machine.rng),
-            states=bits_of(self.states),
+            given=given.address,
+            states=self.states.view(np.uint8),
             path=path,
             **kept(self.advice, nodes, len(tree.parent) + SPARE)._asdict(),
         )
+        self._kept_in_memory = given, Stored(self.machine)
 
     def adopt(self, other: CompiledSimulator, nodes: Nodes) -> None:
         """Let the first nodes have the states of these nodes of another ledger, in this order."""
@@ -165,76 +165,53 @@ class CompiledSimulator(Ledger):
         """The size of a state."""
         return int(self.states[ROOT].nbytes)
 
-    def engine(self) -> Any:
-        """What a planner in machine code knows of this ledger; a handle."""
-        machine = self.machine
-        if self._engine is None or self._engine[0] is not machine:
-            loops = self._loops()
-            memory = np.empty(HANDLE_BYTES, np.uint8)
-            loops.store(machine, memory.ctypes.data)
-            engine = Engine(
-                machine=memory.ctypes.data,
-                requests=loops.addresses,
-                ledger=machine.ledger,
-                legal=machine.legal,
-                worth=machine.worth,
-            )
-            self._engine = machine, memory, handle(engine)
-        return self._engine[2]
-
-    def _loops(self) -> Loops:
-        known = self.model.loops
-        if self.access not in known:
-            known[self.access] = Loops(self.machine)
-        return known[self.access]  # type: ignore[no-any-return]
-
-    def _functions(self, given: Given) -> dict[str, Any]:
+    def _functions(self, given: Given) -> Stored:
         """The model's functions as loops call them, compiled once for the model."""
-        model = self.model
-        if not model.functions:
-            said = {
-                "kernel": model.kernel,
-                "legal_kernel": model.legal,
-                "value_kernel": model.value,
-                "policy_kernel": model.policy,
-            }
-            said = {name: function for name, function in said.items() if function is not None}
+        model, known = self.model, self.model.functions
+        if not known:
             try:
-                model.functions.update(first_class(said, given))
+                made = first_class(
+                    {
+                        "kernel": model.kernel,
+                        "legal_kernel": model.legal,
+                        "value_kernel": model.value,
+                        "policy_kernel": model.policy,
+                    },
+                    given,
+                )
             except NumbaError as error:
                 self._blame_kernel(given, error)
                 raise
-        known: dict[str, Any] = model.functions
-        return known
+            known.append(Stored(Functions(**made)))
+        stored: Stored = known[0]
+        return stored
 
     def is_ready(self, driver: Driver) -> bool:
-        """Whether a driver has been compiled for this model in this process."""
-        return driver in self._loops().drivers
+        """Whether a driver has been compiled in this process; the model's functions are."""
+        return bool(driver.compiled.overloads)
 
     def drive(self, driver: Driver, args: tuple[Any, ...]) -> Any:
-        """Run a planner's main function in machine code; the model's failures become our errors."""
-        return self._guarded(self.prepare(driver, args), self.engine(), *args)
+        """Run a planner's main function in machine code."""
+        return self._run(driver.compiled, *args)
 
-    def prepare(self, driver: Driver, args: tuple[Any, ...]) -> Callable[..., Any]:
-        """The machine code of a driver; it is compiled, and so are the loops it asks for."""
-        loops = self._loops()
-        if driver not in loops.drivers:
-            point = entry_point(driver.compiled, (self.engine(), *args))
-            loops.compile(driver, self.machine)
-            loops.drivers[driver] = point
-        return loops.drivers[driver]
+    def _run(self, function: Any, *args: Any) -> Any:
+        """Run compiled code; the model's failures become our errors."""
+        address = self._kept_in_memory[1].address
+        if not function.overloads:
+            entry_point(function, (address, *args))  # to time the compiler, and not the plan
+        return self._guarded(function, address, *args)
 
     def evaluate(self, tree: Tree, nodes: Nodes, repeats: Nodes) -> None:
         """Evaluate nodes, for planners that are plain Python."""
-        request(self, tree, nodes, repeats)
+        self._run(evaluate_all, tree, nodes, repeats)
 
     def play(self, tree: Tree, path: Nodes, rewards: Any, start: int, roll_out: bool) -> int:
         """Walk along a path, for planners that are plain Python."""
-        return int(play_from_python(self, tree, path, rewards, start, roll_out))
+        return int(self._run(play_path, tree, path, rewards, start, roll_out))
 
     def settle(self, homes: Homes, nodes: Nodes) -> None:
         """Find homes by the bits of the states; by RESET there are none, and nothing is shared."""
-        settle_from_python(self, homes, nodes)
+        self._run(settle_all, homes, nodes)
 
     def tell_apart(self, state: Any) -> None:
         """By the bits of the states, always."""
@@ -331,29 +308,3 @@ class CompiledSimulator(Ledger):
         error.calls = self.calls
         error.tree = self.tree.trimmed()
         return error
-
-
-@Driver
-def ask(sim: Any, nodes: Nodes) -> bool:
-    """Ask for legal actions from outside of compiled code."""
-    return ask_legal(sim, nodes)
-
-
-@Driver
-def request(sim: Any, tree: Tree, nodes: Nodes, repeats: Nodes) -> bool:
-    """Evaluate nodes from outside of compiled code."""
-    return evaluate(sim, tree, nodes, repeats)
-
-
-@Driver
-def play_from_python(
-    sim: Any, tree: Tree, path: Nodes, rewards: Any, start: int, roll_out: bool
-) -> int:
-    """Walk from outside of compiled code."""
-    return play(sim, tree, path, rewards, start, roll_out)
-
-
-@Driver
-def settle_from_python(sim: Any, homes: Homes, nodes: Nodes) -> None:
-    """Find homes from outside of compiled code."""
-    settle(sim, homes, nodes)

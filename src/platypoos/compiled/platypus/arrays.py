@@ -157,10 +157,8 @@ FINE, BAD_REWARD, RANDOM_END, RANDOM_STATE, NO_LEGAL, BAD_VALUE = range(6)
 SEARCH = np.dtype(
     [
         # the model
-        ("kernel", "i8"),  # addresses
-        ("legal", "i8"),
-        ("value", "i8"),
-        ("given", "i8"),
+        ("functions", "i8"),  # the address of its functions…
+        ("given", "i8"),  # …and of what they are given
         # calls
         ("calls", "i8"),  # of all plans
         ("first_call", "i8"),  # calls before this decision

@@ -8,19 +8,19 @@ from __future__ import annotations
 
 import numpy as np
 
+from platypoos.checking.watch import GLANCE
 from platypoos.checks import LARGEST_REWARD
+from platypoos.compiled.ledger.first_class import functions_at
 from platypoos.compiled.platypus.arrays import BAD_REWARD, NONE, RANDOM_END, RANDOM_STATE, Search
 from platypoos.compiled.platypus.draws import draw_streams, start_stream
 from platypoos.compiled.platypus.graph import (
     ask_legal,
-    call_step,
     count_options,
     learn,
     note_length,
     same_row,
 )
 from platypoos.compiled.platypus.parts import part
-from platypoos.simulator.watch import GLANCE
 
 
 @part
@@ -91,7 +91,7 @@ def take_walk(search: Search, here: int, place: int, steps: int, walker: int) ->
         at.at_state, at.at_action = here, action
         at.calls += 1  # before the step: it may raise
         row = graph.count
-        reward, ended = call_step(at.kernel, at.given, here, np.int64(action), row)
+        reward, ended = functions_at(at.functions).kernel(at.given, here, np.int64(action), row)
         if not abs(reward) <= LARGEST_REWARD:
             at.status, at.reward = BAD_REWARD, reward
             raise ValueError

@@ -10,8 +10,8 @@ from platypoos.compiled.platypus.arrays import NONE, Search
 from platypoos.compiled.platypus.graph import count_options, edge_value, find_edge, is_noisy
 from platypoos.compiled.platypus.parts import part
 from platypoos.compiled.platypus.sequences import standard_error
-from platypoos.plan import PROVED
 from platypoos.planners.platypus.confidence import AHEAD, BOTH, CONSTANT, DEEP
+from platypoos.results import PROVED
 
 
 @part

@@ -9,7 +9,7 @@ from platypoos.compiled.platypus.jury import fresh_lead
 from platypoos.compiled.platypus.parts import part
 from platypoos.compiled.platypus.plan import recommend
 from platypoos.compiled.platypus.sequences import weigh_candidate
-from platypoos.ledger.tree import ROOT, TERMINAL, Tree, set_node, set_root
+from platypoos.trees.tree import ROOT, TERMINAL, Tree, set_node, set_root
 
 
 @part

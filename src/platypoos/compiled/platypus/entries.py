@@ -7,7 +7,7 @@ from platypoos.compiled.platypus.arrays import NONE, Bits, Floats, Places, Searc
 from platypoos.compiled.platypus.draws import OF_GRAPH, OF_SEARCH, bits_64, seed
 from platypoos.compiled.platypus.parts import entry
 from platypoos.compiled.platypus.plan import is_sure, plan
-from platypoos.ledger.tree import Tree
+from platypoos.trees.tree import Tree
 
 _decide, _lay_out, _span = decision.decide, decision.lay_out, decision.span
 _state_of, _look_up, _fill_table = graph.state_of, graph.look_up, graph.fill_table

@@ -7,26 +7,14 @@ import sys
 from typing import Any
 
 import numpy as np
-from numba import types
 
 from platypoos.checks import LARGEST_REWARD
-from platypoos.compiled.code import HandleType
-from platypoos.compiled.code.unsafe import by_address
+from platypoos.compiled.ledger.first_class import functions_at
 from platypoos.compiled.platypus.arrays import BAD_VALUE, FINE, NO_LEGAL, NONE, Search
 from platypoos.compiled.platypus.draws import OF_GRAPH, draw
 from platypoos.compiled.platypus.parts import part
 from platypoos.graph import LONGEST_TAIL, ROUGHLY, SURVEY_LEAST
 from platypoos.models.advice import UNASKED
-
-GIVEN = HandleType(types.none)
-_MASK = types.Array(types.uint8, 1, "C")
-_STEP = types.Tuple((types.float64, types.boolean))
-_ROW = types.int64
-
-call_step = by_address(_STEP, 4, lambda: (GIVEN, _ROW, _ROW, _ROW))
-call_value = by_address(types.float64, 2, lambda: (GIVEN, _ROW))
-call_legal = by_address(types.boolean, 3, lambda: (GIVEN, _ROW, _MASK))
-"""A model's functions, by the rows of its states; see ``compiled/ledger/first_class.py``."""
 
 COMPENSATED = sys.version_info >= (3, 12)
 """Whether Python's ``sum`` makes up for rounding."""
@@ -145,7 +133,7 @@ def state_of(search: Search, time: int) -> int:
     if graph.valued:
         at = search.at[0]
         at.status, at.at_state = BAD_VALUE, row  # it may raise
-        worth = call_value(at.value, at.given, row)
+        worth = functions_at(at.functions).value_kernel(at.given, row)
         if not abs(worth) <= LARGEST_REWARD:
             raise ValueError
         at.status = FINE
@@ -271,7 +259,7 @@ def ask_legal(search: Search, state: int) -> None:
     at = search.at[0]
     mask[:] = 1
     at.status, at.at_state = NO_LEGAL, state  # it may raise
-    call_legal(at.legal, at.given, state, mask)
+    functions_at(at.functions).legal_kernel(at.given, state, mask)
     some = False
     for action in range(len(mask)):
         mask[action] = 1 if mask[action] else 0

@@ -17,13 +17,14 @@ import numba
 from numba import types
 from numba.extending import typeof_impl
 
-from platypoos.compiled.code import unsafe
 from platypoos.compiled.code.cache import _stamp
+from platypoos.compiled.code.handles import HandleType
+from platypoos.compiled.code.records import write as write_record
 from platypoos.compiled.code.trust import is_trusted
-from platypoos.compiled.code.unsafe import HandleType, entry_point_for, stamp_cache
+from platypoos.compiled.code.unsafe import entry_point_for, stamp_cache
 from platypoos.compiled.ledger import first_class
 from platypoos.compiled.platypus.arrays import Search
-from platypoos.ledger.tree import make_tree
+from platypoos.trees.tree import make_tree
 
 
 @cache
@@ -131,11 +132,8 @@ def entry(function: Callable[..., Any]) -> Any:
     return Entry(function)
 
 
-_write = unsafe.write
-
-
 def _store(record: Any, address: Any) -> None:
-    _write(record, address)
+    write_record(record, address)
 
 
 _writer = Entry(_store, lambda: (search_kind(), types.int64))

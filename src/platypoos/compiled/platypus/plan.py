@@ -29,7 +29,7 @@ from platypoos.compiled.platypus.proposing import be_greedy, propose_challengers
 from platypoos.compiled.platypus.sequences import equal_candidates, weigh_again
 from platypoos.compiled.platypus.tree import explore, is_waiting, restart, spent_by
 from platypoos.compiled.platypus.walking import advance, give, put_under_way, start_walks, walk
-from platypoos.plan import CLEAR
+from platypoos.results import CLEAR
 
 
 @part

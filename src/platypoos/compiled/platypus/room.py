@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from platypoos.compiled.code.unsafe import HANDLE_BYTES
+from platypoos.compiled.code.records import RECORD_BYTES
 from platypoos.compiled.platypus.arrays import (
     CANDIDATE,
     EDGE,
@@ -47,7 +47,7 @@ class Room:
         self.nodes = self.length = self.most = self.calls = -1
         """How many states and edges, steps of a sequence, steps of a walk, and calls of a plan
         there is room for."""
-        self._memory = np.empty(HANDLE_BYTES, np.uint8)
+        self._memory = np.empty(RECORD_BYTES, np.uint8)
         self.address = self._memory.ctypes.data
         """Where machine code finds it."""
 

@@ -12,17 +12,17 @@ import threading
 import time
 from collections.abc import Callable
 from functools import cache
-from typing import Any, NamedTuple
+from typing import Any
 from weakref import WeakKeyDictionary
 
 import numpy as np
 from numba import int64, typeof
-from numba.core.errors import NumbaError
 
+from platypoos.checking.watch import COMPARED, Watch
 from platypoos.checks import check_state
-from platypoos.compiled.code.handles import store
-from platypoos.compiled.code.unsafe import HANDLE_BYTES, address_of, entry_point_for
-from platypoos.compiled.ledger.first_class import FUNCTIONS, Given, first_class
+from platypoos.compiled.code.records import RECORD_BYTES, Stored, store
+from platypoos.compiled.code.unsafe import entry_point_for
+from platypoos.compiled.ledger.first_class import Given
 from platypoos.compiled.ledger.simulator import CompiledSimulator
 from platypoos.compiled.platypus import entries
 from platypoos.compiled.platypus.arrays import (
@@ -36,21 +36,20 @@ from platypoos.compiled.platypus.arrays import (
 )
 from platypoos.compiled.platypus.room import Room, fixed_fields
 from platypoos.errors import ModelError
-from platypoos.ledger.tree import Tree, make_tree
 from platypoos.models.advice import Advisor
 from platypoos.models.base import Access, is_compiled
 from platypoos.models.failures import bad_reward, explained, not_deterministic, unlike_before
-from platypoos.plan import CLEAR, Lead, Noise
 from platypoos.planners.platypus.decision import WIDE
 from platypoos.planners.platypus.plan import LEAST_STEPS, NEGLIGIBLE
 from platypoos.planners.platypus.rules import Rules
 from platypoos.planners.platypus.session import spend_in_parts
 from platypoos.planners.platypus.tree import DEEPEST
+from platypoos.results import CLEAR, Lead, Noise
 from platypoos.search.base import Task
 from platypoos.simulator.asking import legal_from, listed_actions
 from platypoos.simulator.pace import Pace, never
 from platypoos.simulator.streams import Stream
-from platypoos.simulator.watch import COMPARED, Watch
+from platypoos.trees.tree import Tree, make_tree
 
 MOST_CALLS = 1 << 30
 """Of a plan: numbers of edges have 32 bits."""
@@ -59,20 +58,8 @@ LEAST_GROWTH = 1.1
 QUICK = 0.05
 """Plans that take longer, or that have a clock, are made in a thread of their own, so that this
 one can look at the clock and listen to Ctrl-C."""
-
-
-class Functions(NamedTuple):
-    """What machine code knows of a model."""
-
-    addresses: dict[str, int]
-    """Of its functions."""
-    write: Callable[..., Any]
-    """Writes what they are given to where they find it."""
-    kept: Any
-    """What keeps them in memory."""
-
-
-_FUNCTIONS: WeakKeyDictionary[Any, Functions] = WeakKeyDictionary()
+_FUNCTIONS: WeakKeyDictionary[Any, tuple[Stored, Callable[..., Any]]] = WeakKeyDictionary()
+"""See ``CompiledSession._functions_for``."""
 _PACES: WeakKeyDictionary[Any, float] = WeakKeyDictionary()
 """Seconds that a call took in the last plan with a model."""
 
@@ -175,38 +162,23 @@ class CompiledSession:
     def _connect(self) -> None:
         """Let the model's functions know where the states are."""
         given = Given(self.room.rows, self.model.params, self._stream.rng)
-        functions = self._functions(given)
-        memory, at = np.empty(HANDLE_BYTES, np.uint8), self.at
-        functions.write(given, memory.ctypes.data)
+        functions, write = self._functions_for(given)
+        memory, at = np.empty(RECORD_BYTES, np.uint8), self.at
+        write(given, memory.ctypes.data)
         self.given = given, memory
-        for name, address in functions.addresses.items():
-            at[name] = address
-        at["given"] = memory.ctypes.data
+        at["functions"], at["given"] = functions.address, memory.ctypes.data
         entries.enter_all(self.room)
 
-    def _functions(self, given: Given) -> Functions:
-        """The model's functions, compiled once for the model."""
-        model = self.model
-        known = _FUNCTIONS.get(model)
+    def _functions_for(self, given: Given) -> tuple[Stored, Callable[..., Any]]:
+        """The model's functions, and what writes what they are given; once for a model."""
+        known = _FUNCTIONS.get(self.model)
         if known is None:
-            said = {
-                "kernel": model.kernel,
-                "legal_kernel": model.legal,
-                "value_kernel": model.value,
-            }
-            said = {name: function for name, function in said.items() if function is not None}
-            try:
-                made = first_class(said, given)
-            except NumbaError as error:
-                CompiledSimulator._blame_kernel(self, given, error)  # type: ignore[arg-type]  # noqa: SLF001
-                raise
-            addresses = {
-                name.removesuffix("_kernel"): address_of(function, FUNCTIONS[name][1].args)
-                for name, function in made.items()
-            }
+            functions = CompiledSimulator._functions(self, given)  # type: ignore[arg-type]  # noqa: SLF001
             write = entry_point_for(store, (typeof(given), int64))
-            known = _FUNCTIONS[model] = Functions(addresses, write, made)
+            known = _FUNCTIONS[self.model] = functions, write
         return known
+
+    _blame_kernel = CompiledSimulator._blame_kernel  # noqa: SLF001
 
     def go_on(self, task: Task, root: int, *, followed: bool) -> None:
         """Make the next decision, from a state that is known."""

@@ -208,7 +208,7 @@ def sparse_actions(space: Any, number: int | None = None, seed: int = 0) -> list
     >>> import gymnasium
     >>> import platypoos as pp
     >>> space = gymnasium.spaces.Box(-1.0, 1.0, (6,))
-    >>> listed = pp.sparse_actions(space)
+    >>> listed = pp.models.sparse_actions(space)
     >>> len(listed), listed[1].tolist()
     (25, [-1.0, 0.0, 0.0, 0.0, 0.0, 0.0])
     """

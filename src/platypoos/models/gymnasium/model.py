@@ -18,8 +18,8 @@ from platypoos.models.base import (
     check_dynamics,
     check_names,
 )
-from platypoos.models.gymnasium.acting import Acting
 from platypoos.models.gymnasium.actions import (
+    SOME,
     array_space,
     as_given,
     drawn_actions,
@@ -32,10 +32,10 @@ from platypoos.models.gymnasium.making import gymnasium_package, make_environmen
 from platypoos.models.gymnasium.masks import find_masks, has_masks
 from platypoos.models.gymnasium.names import name_actions, name_coordinates
 from platypoos.models.gymnasium.notes import Notes, as_told, bare, legal_of
-from platypoos.models.gymnasium.painting import draw
+from platypoos.models.gymnasium.pictures import make_painter, picture
 from platypoos.models.gymnasium.registry import METHODS, is_atari, native_keeper
-from platypoos.models.gymnasium.sending import sent_notes, sent_parts
-from platypoos.models.gymnasium.snapshots import DeepCopyKeeper, Keeper, ReplayKeeper
+from platypoos.models.gymnasium.snapshots import DeepCopyKeeper, Keeper, ReplayKeeper, pickled
+from platypoos.models.gymnasium.table import Table
 from platypoos.models.gymnasium.trial import is_random, restores, step_info
 from platypoos.spaces import Discrete, MultiDiscrete, Space
 
@@ -47,9 +47,9 @@ class GymnasiumModel:
     """A Gymnasium environment as a model.
 
     Its state is saved and restored natively (classic control, toy text, MuJoCo, Atari, MiniGrid,
-    highway-env, and what :func:`~platypoos.register_family` added), else by a deep copy if a short
-    trial shows that copies go on as the original does, else by taking all steps since the reset
-    again. ``platypoos.check_simulator`` proves it, and tells what it costs.
+    highway-env, and what :func:`~platypoos.models.register_family` added), else by a deep copy if
+    a short trial shows that copies go on as the original does, else by taking all steps since the
+    reset again. ``platypoos.check_simulator`` proves it, and tells what it costs.
 
     Where states are replayed, access is RESET; where the dynamics are random too, except in toy
     text without wrappers (slippery FrozenLake, Blackjack), where the default planner plans in
@@ -66,13 +66,13 @@ class GymnasiumModel:
         seed: for the first state; 0 if left out.
         actions: what to choose from, if not from all actions. A list of actions; or for a
             continuous box a smaller one, ``pp.Box(low, high)``, or the number of evenly spaced
-            values of each coordinate, or "sparse" (see :func:`~platypoos.sparse_actions`).
+            values of each coordinate, or "sparse" (see :func:`~platypoos.models.sparse_actions`).
             What ``step`` takes: with a list its entries; in a box, and in a MultiDiscrete or
             MultiBinary space of more than 32 actions without masks, arrays; else the numbers of
             the actions, from 0.
         repeat: how many times a chosen action is taken in the environment; rewards add up, without
-            a discount (:class:`~platypoos.RepeatedAction` discounts them). It stops where the
-            action is no longer legal.
+            a discount (:class:`~platypoos.models.RepeatedAction` discounts them). It stops where
+            the action is no longer legal.
         method: "native", "deepcopy" or "replay", to force it. What is forced is not tried first.
         lives: "end" to let a step that loses a life (by ``info["lives"]``) end the episode for
             planning, "ignore" not to. Left out, it is "end" for Atari games only.
@@ -156,6 +156,7 @@ class GymnasiumModel:
         self.lives = lives
         self._key, self._features = key, features
         self._cells: Cells | None = None
+        self._table: Table | None = None
         self.asked_actions = actions
         self._asked_names = action_names
         self._choose_actions(made)
@@ -207,7 +208,7 @@ class GymnasiumModel:
         if keeper is None and method == "native":
             raise InvalidArgument(
                 f"{type(env.unwrapped).__name__} is of no family that is known; leave out method, "
-                "or tell how it is saved and restored with platypoos.register_family"
+                "or tell how it is saved and restored with platypoos.models.register_family"
             )
         if keeper is None and method is None:
             keeper = self._tried_copy(env, told)
@@ -272,10 +273,10 @@ class GymnasiumModel:
     def _set_up_access(self) -> None:
         keeper = self.keeper
         if isinstance(keeper, ToyText) and self.repeat == 1 and self.ends is None:
-            self._table = keeper.table()
+            rows = keeper.table()
             told = keeper.legal is not None and not callable(getattr(keeper.core, "action_mask", 0))
-            if self._table is not None and not told:
-                self._set_up_table()
+            if rows is not None and not told:
+                self._set_up_table(Table(keeper, rows, self._given))
                 return
         plain = self.repeat == 1 and keeper.notes is None
         step = keeper.direct(self._given) if plain else None
@@ -295,24 +296,22 @@ class GymnasiumModel:
             keeper.restore(self.initial_state)
             keeper.give_back()
 
-    def _set_up_table(self) -> None:
+    def _set_up_table(self, table: Table) -> None:
         """Toy text: transitions by a table, which also lists what may happen."""
-        self._masks: Any = None if self.keeper.notes is None else self.keeper.notes.masks
-        self._legal_known: dict[int, tuple[int, ...]] = {}
+        self._table = table
         self.keeper.notes = None  # masks can be asked of any state
-        self.initial_state = int(self.keeper.core.s)
-        rows = [row for by_action in self._table.values() for row in by_action.values()]
-        self.max_successors = max(len(row) for row in rows)
-        if self.max_successors > 1:
-            self.dynamics = RANDOM  # drawn from the planner's generator, not the environment's
-        self.step = self._step_in_table  # type: ignore[method-assign]
-        self.successors = self._successors
+        self.initial_state = table.here
+        self.max_successors = table.max_successors
+        if table.max_successors > 1:
+            self.dynamics = RANDOM
+        self.step = table.step  # type: ignore[method-assign]
+        self.successors = table.successors
 
     def _set_up_legal(self) -> None:
         """``legal`` is there only if the environment has masks."""
         notes = self.keeper.notes
-        if hasattr(self, "successors"):
-            self.legal = None if self._masks is None else self._legal_in_table
+        if self._table is not None:
+            self.legal = self._table.legal if self._table.has_masks else None
         elif notes is not None and notes.masks is not None:
             self.legal = legal_of
         self.legal_numbers = self.legal
@@ -326,12 +325,6 @@ class GymnasiumModel:
     def _number(self, action: Any) -> int:
         """The place of an action in ``env_actions``."""
         return self.actions.index(action) if self._is_listed else action
-
-    def _legal_in_table(self, state: Any) -> tuple[int, ...]:
-        known = self._legal_known
-        if state not in known:
-            known[state] = self._masks.legal(self.keeper.core.action_mask(state))
-        return known[state]
 
     @property
     def env(self) -> Any:
@@ -373,19 +366,6 @@ class GymnasiumModel:
         self._live = after = keeper.save()
         return after, total, bool(terminated), early
 
-    def _step_in_table(self, state: Any, action: Any, rng: np.random.Generator) -> Transition:
-        listed = self._table[state][self._given(action)]
-        chosen = 0
-        if len(listed) > 1:
-            chosen = int(rng.choice(len(listed), p=[entry[0] for entry in listed]))
-        _, after, reward, terminated = listed[chosen]
-        return Transition(int(after), float(reward), bool(terminated))
-
-    def _successors(self, state: Any, action: Any) -> list[tuple[float, Any, float, bool]]:
-        """(probability, state, reward, terminated) of all that may happen."""
-        listed = self._table[state][self._given(action)]
-        return [(float(p), int(s), float(r), bool(e)) for p, s, r, e in listed]
-
     def key(self, state: Any) -> Any:
         """What tells states apart, for planners that share them; None if nothing does."""
         snapshot = bare(state)
@@ -393,7 +373,7 @@ class GymnasiumModel:
             return self._key(snapshot)
         if self._cells is not None:
             return self._cells.key(state)
-        return state if hasattr(self, "successors") else self.keeper.key(snapshot)
+        return self.keeper.key(snapshot) if self._table is None else state
 
     def features(self, state: Any) -> Any:
         """What there is to see in a state, for planners that look for new things."""
@@ -401,7 +381,7 @@ class GymnasiumModel:
             return self._features(bare(state))
         if self._cells is not None:
             return self._cells.key(state)
-        known = (state,) if hasattr(self, "successors") else self.keeper.features(bare(state))
+        known = self.keeper.features(bare(state)) if self._table is None else (state,)
         if known is None:
             raise InvalidArgument(f"states of {self.name} show no features; pass features=")
         return known
@@ -410,7 +390,7 @@ class GymnasiumModel:
         """The first state of an episode with another seed."""
         self._live = None
         self.keeper.reset(seed)
-        return int(self.keeper.core.s) if hasattr(self, "successors") else self.keeper.save()
+        return self.keeper.save() if self._table is None else self._table.here
 
     def save(self, observation: Any = None, info: dict[str, Any] | None = None) -> Any:
         """The state the environment is in now, to plan from: ``plan(model, model.save(), …)``.
@@ -426,7 +406,7 @@ class GymnasiumModel:
                 "of the model; act with control, or with the model's step"
             )
         saved = self.keeper.current()
-        if hasattr(self, "successors"):
+        if self._table is not None:
             return int(saved["s"])
         if self.keeper.notes is None:
             return saved
@@ -442,12 +422,28 @@ class GymnasiumModel:
     def restore(self, state: Any) -> None:
         """Put the environment into a state, say to act in it after a plan."""
         self._live = None
-        self.keeper.restore({"s": state} if hasattr(self, "successors") else state)
+        self.keeper.restore(state if self._table is None else {"s": state})
         self.keeper.give_back()
 
     def render(self, state: Any) -> Any:
         """A picture of a state: an array of height, width and RGB."""
-        return draw(self, state)
+        painter = self.painter()
+        if painter is not self.keeper:
+            painter.restore(bare(state) if self._table is None else {"s": state})
+            self._live = None  # MiniGrid's painter has put its things into this state
+        elif state is not self._live:
+            self.restore(state)
+        return picture(painter, self.name)
+
+    def painter(self) -> Keeper:
+        """The keeper of the environment that draws: a second one, unless the first one renders."""
+        if self.keeper.can_render():
+            return self.keeper
+        if self._painter is None:
+            env, options = self._recipe
+            recipe = env if isinstance(env, str) else self.env.spec
+            self._painter = make_painter(recipe, options, self.seed, self.method, self.name)
+        return self._painter
 
     @property
     def steps_per_call(self) -> int:
@@ -461,8 +457,35 @@ class GymnasiumModel:
         return (rate or 20.0) / self.repeat
 
     def __reduce__(self) -> tuple[Any, ...]:
-        told = (self.access, self.dynamics, self.initial_state, sent_notes(self))
-        return _rebuild, (*sent_parts(self), *told)
+        """How it is sent to another process: as what makes it there, and its settings."""
+        notes = None if self.keeper.notes is None else self.keeper.notes.blank()
+        told = (self.access, self.dynamics, self.initial_state, notes)
+        settings = {
+            "seed": self.seed,
+            "actions": self.env_actions if self.asked_actions is SOME else self.asked_actions,
+            "repeat": self.repeat,
+            "method": self.method,
+            "lives": self.lives,
+            "ends": self.ends,
+            "key": self._key,
+            "resolution": self.resolution,
+            "features": self._features,
+            "action_names": self.action_names,
+            **self._recipe[1],
+        }
+        return _rebuild, (self._as_sent(), settings, *told)
+
+    def _as_sent(self) -> Any:
+        """The environment: its id, its bytes, or else its specification."""
+        env = self._recipe[0]
+        if self._sent is None:  # once, so that workers see that it is the same model
+            try:
+                self._sent = env if isinstance(env, str) else pickled(env)
+            except Exception:  # surfaces, locks, local functions, …
+                self._sent = getattr(env, "spec", None)
+                if self._sent is None:
+                    raise
+        return self._sent
 
 
 def _rebuild(
@@ -480,3 +503,39 @@ def _rebuild(
     model.initial_state, model.keeper.notes = start, notes
     model._set_up_legal()  # noqa: SLF001
     return model
+
+
+class Acting:
+    """The model of an environment whose ends are only the environment's own.
+
+    It has the same states, actions and rewards as the model that is planned with, and works with
+    the same environment. What else the model offers (``render``, ``key``, …) it offers too.
+
+    Args:
+        model: the model that is planned with.
+        take: takes a step; returns the state, the reward, and the two kinds of end apart.
+    """
+
+    def __init__(self, model: Any, take: Callable[..., tuple[Any, float, bool, bool]]) -> None:
+        self.model, self._take = model, take
+        self.actions = model.actions
+
+    @property
+    def initial_state(self) -> Any:
+        """Where the model starts."""
+        return self.model.initial_state
+
+    @property
+    def acting(self) -> Acting:
+        """Itself."""
+        return self
+
+    def step(self, state: Any, action: Any, rng: np.random.Generator) -> Transition:
+        """Take ``action`` in ``state``."""
+        after, reward, terminated, _ = self._take(state, action, rng)
+        return Transition(after, reward, terminated)
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("_") or "model" not in vars(self):
+            raise AttributeError(f"{type(self).__name__} has no {name}")
+        return getattr(self.model, name)

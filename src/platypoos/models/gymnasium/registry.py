@@ -96,7 +96,7 @@ def register_family(
     state. Then let ``platypoos.check_simulator`` prove it.
 
     >>> import platypoos as pp
-    >>> family = pp.register_family(
+    >>> family = pp.models.register_family(
     ...     "my simulator",
     ...     matches=lambda env: type(env).__name__ == "MySimulator",
     ...     save=lambda env: env.position,

@@ -13,8 +13,8 @@ from typing import Any
 
 import numpy as np
 
-from platypoos.plan import Improvement
 from platypoos.planners.chance.knowledge import Knowledge, State
+from platypoos.results import Improvement
 from platypoos.simulator import Request, Simulator
 from platypoos.simulator.streams import WORD
 

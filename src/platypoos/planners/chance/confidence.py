@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import math
 
-from platypoos.plan import PROVED
 from platypoos.planners.chance.knowledge import Edge, State
 from platypoos.planners.chance.plan import Search
 from platypoos.planners.platypus.confidence import Signs
+from platypoos.results import PROVED
 
 CONSTANT, AHEAD, BOTH = -1.05, 2.07, 2.68
 """Of the formula: a constant, the factor of ``ahead``, and that of ``ahead`` times ``solid``."""

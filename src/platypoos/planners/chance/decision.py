@@ -7,10 +7,10 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from platypoos.ledger.tree import ROOT, TERMINAL, Tree, make_tree, set_node, set_root
-from platypoos.plan import CLEAR, Outcome
 from platypoos.planners.chance.confidence import confidence
 from platypoos.planners.chance.plan import Search
+from platypoos.results import CLEAR, Outcome
+from platypoos.trees.tree import ROOT, TERMINAL, Tree, make_tree, set_node, set_root
 
 MOST_OUTCOMES = 10
 """Outcomes of the recommended action that a plan lists."""

@@ -6,15 +6,15 @@ from collections.abc import Callable
 from typing import Any
 
 from platypoos.errors import ModelError
-from platypoos.ledger.tree import Tree
 from platypoos.models.base import actions_of
 from platypoos.models.failures import located
 from platypoos.models.numbered import original
-from platypoos.plan import Plan
 from platypoos.planners.chance.decision import describe, spanning_tree
 from platypoos.planners.chance.session import ChanceMemory, Session
+from platypoos.results import Plan
 from platypoos.search.base import Planner, Task
 from platypoos.simulator import Simulator
+from platypoos.trees.tree import Tree
 
 
 def plan_with_chance(

@@ -7,13 +7,13 @@ from typing import Any
 
 from platypoos.models.advice import Advisor
 from platypoos.models.keys import key_of
-from platypoos.plan import CLEAR, Improvement
 from platypoos.planners.chance.beside_rule import gain_over_rule, pairs_for
 from platypoos.planners.chance.confidence import confidence
 from platypoos.planners.chance.knowledge import BYTES_PER_STATE, Knowledge
 from platypoos.planners.chance.plan import Search
 from platypoos.planners.platypus.memory import size_of
 from platypoos.planners.platypus.session import drive, spend_in_parts
+from platypoos.results import CLEAR, Improvement
 from platypoos.search.base import Task
 from platypoos.simulator import Simulator
 

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from platypoos.discounting import span
-from platypoos.plan import Plan
 from platypoos.planners.closed_loop.tree import ChanceTree, Edge, Node
+from platypoos.results import Plan
 from platypoos.search.base import Task
 
 if TYPE_CHECKING:

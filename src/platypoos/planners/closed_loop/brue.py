@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
-from platypoos.plan import Plan
 from platypoos.planners.closed_loop.tree import ChanceTree, Edge, Node
+from platypoos.results import Plan
 from platypoos.search.base import Task
 
 if TYPE_CHECKING:

@@ -6,9 +6,9 @@ import math
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from platypoos.plan import Plan
 from platypoos.planners.closed_loop.tree import ChanceTree, Edge, Node
 from platypoos.planners.gumbel_mcts import C_SCALE, C_VISIT, longest_walk
+from platypoos.results import Plan
 from platypoos.search.base import Task
 
 if TYPE_CHECKING:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections import Counter
 
-from platypoos.plan import Plan
 from platypoos.planners.closed_loop.tree import ChanceTree, Edge, Node
 from platypoos.planners.trailblazer import CapError, Elimination, TrailBlazer
+from platypoos.results import Plan
 from platypoos.search.base import Task
 
 

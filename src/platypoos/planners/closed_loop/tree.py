@@ -14,16 +14,16 @@ from typing import Any
 import numpy as np
 
 from platypoos.discounting import span
-from platypoos.ledger.tree import Tree
 from platypoos.models.advice import Advisor
 from platypoos.models.base import RANDOM, actions_of, dynamics_of
 from platypoos.models.keys import key_failure, key_of
 from platypoos.models.numbered import original
-from platypoos.plan import Plan
 from platypoos.planners.chance.decision import show, spanning_tree
 from platypoos.planners.chance.planner import run_and_build
+from platypoos.results import Plan
 from platypoos.search.base import Planner, Task
 from platypoos.simulator import Request, Simulator
+from platypoos.trees.tree import Tree
 
 
 class Node:

@@ -12,10 +12,10 @@ import math
 from typing import TYPE_CHECKING, NamedTuple
 
 from platypoos.graph import Edge, Graph, State
-from platypoos.plan import PROVED
 from platypoos.planners.platypus.jury import standard_error
 from platypoos.planners.platypus.policies import policy_path
 from platypoos.planners.platypus.sequences import Candidate
+from platypoos.results import PROVED
 
 if TYPE_CHECKING:
     from platypoos.planners.platypus.plan import Search

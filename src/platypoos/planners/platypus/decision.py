@@ -8,14 +8,14 @@ from typing import Any
 import numpy as np
 
 from platypoos.graph import Edge, Graph, State
-from platypoos.ledger.tree import ROOT, TERMINAL, Tree, make_tree, set_node, set_root
 from platypoos.models.points import as_action
-from platypoos.plan import CLEAR, Improvement, Lead, Noise
 from platypoos.planners.platypus.confidence import can_tell, confidence
 from platypoos.planners.platypus.jury import standard_error
 from platypoos.planners.platypus.plan import Search
 from platypoos.planners.platypus.sequences import MOST_FIRSTS, Candidate, weigh
+from platypoos.results import CLEAR, Improvement, Lead, Noise
 from platypoos.spaces import Tried
+from platypoos.trees.tree import ROOT, TERMINAL, Tree, make_tree, set_node, set_root
 
 WIDE = 1.96
 """Standard errors on each side of a 95 % interval."""

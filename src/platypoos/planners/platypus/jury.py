@@ -13,7 +13,7 @@ from platypoos.planners.platypus.sequences import (
     follows,
     weigh_again,
 )
-from platypoos.planners.platypus.walking import advance, walk_all
+from platypoos.planners.platypus.walking import advance, complete
 
 if TYPE_CHECKING:
     from platypoos.planners.platypus.plan import Search
@@ -62,7 +62,7 @@ def hear_jury(search: Search, end: float) -> Asking:
         if hearings:
             propose_policies(search)
             queue, search.queue = search.queue, []
-            yield from walk_all(search, queue)
+            yield from complete(search, queue)
             jury = [level.best.get(candidate.first, candidate) for candidate in jury]
     while search.calls < end and len(jury) == 2:  # what division has left over
         paths = [candidate.path for candidate in jury]

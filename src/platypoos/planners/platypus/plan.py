@@ -36,7 +36,7 @@ from platypoos.planners.platypus.walking import (
     Walk,
     advance,
     start_walks,
-    walk,
+    walk_all,
 )
 from platypoos.simulator import Request
 from platypoos.spaces import Space
@@ -213,7 +213,7 @@ class Search:
         level = self.level
         first = [self.rest] if self.rest else []
         if self.rule is None:
-            yield from walk(self, first)
+            yield from walk_all(self, first)
             first = []
             if level.leader is not None and not level.leader.ends:
                 return
@@ -227,7 +227,7 @@ class Search:
             if not seeds:  # the other explorers need not wait for the last ones
                 self.walks += [Walk(self, actions, OTHERS) for actions in first]
                 return
-            yield from walk(self, first)
+            yield from walk_all(self, first)
             first = []
             if level.leader is not None and self.calls >= most:
                 return

@@ -11,11 +11,11 @@ from platypoos.errors import InvalidArgument, ModelError
 from platypoos.models.base import actions_of
 from platypoos.models.failures import located
 from platypoos.models.points import has_points, pointed
-from platypoos.plan import Plan
 from platypoos.planners.chance.planner import plan_with_chance
 from platypoos.planners.chance.session import ChanceMemory
 from platypoos.planners.platypus.memory import Memory, begin_session
 from platypoos.planners.platypus.rules import Rules
+from platypoos.results import Plan
 from platypoos.search.base import PAPER, Planner, Task
 from platypoos.spaces import Space
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from platypoos.graph import State
 from platypoos.planners.platypus.sequences import Asking
-from platypoos.planners.platypus.walking import CHALLENGES, Walk, advance, walk
+from platypoos.planners.platypus.walking import CHALLENGES, Walk, advance, walk_all
 
 if TYPE_CHECKING:
     from platypoos.planners.platypus.plan import Search
@@ -31,7 +31,7 @@ def be_greedy(search: Search, end: float) -> Asking:
         state = edge.after
     won = False
     if actions:
-        yield from walk(search, [actions])
+        yield from walk_all(search, [actions])
         leader = search.level.leader
         won = leader is not None and leader.actions[: len(actions)] == actions
     search.greed = search.rules.greedy_share if won else max(0.03, search.greed / 2.0)

@@ -25,11 +25,12 @@ class Rules:
     greedy_share: float = 0.3
     """Share of the calls, at most, for the greedy sequence; less while it does not lead."""
     batch_share: float = 0.5
-    """Share of the calls, at most, that walks which are made at once may take."""
-    stretch: int = 1
-    """Walks that are made at once are played so many steps at a time, or more."""
+    """The walks that are under way at the same time may take this share of the calls; half as much
+    in a box, where they are shorter…"""
     most_walks: int = 64
-    """Walks that are made at once, at most."""
+    """…and there are so many at most."""
+    stretch: int = 1
+    """Steps that each of them takes in a batch, or as many as the longest of the other requests."""
     idle: int = 8
     """The sequence explorer rests after so many walks in a row that brought nothing new."""
     challengers: int = 3

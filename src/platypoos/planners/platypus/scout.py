@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from platypoos.planners.platypus.reaching import Reached
 from platypoos.planners.platypus.sequences import Asking, Candidate, Level, change, weigh
-from platypoos.planners.platypus.walking import CHANGES, LONG, Walk, walk_all
+from platypoos.planners.platypus.walking import CHANGES, LONG, Walk, complete
 
 if TYPE_CHECKING:
     from platypoos.planners.platypus.plan import Search
@@ -81,7 +81,7 @@ class Scout:
         if self.rest:
             begin, self.rest = [held, Walk(search, self.rest, LONG, self.level)], []
         try:
-            yield from walk_all(search, begin)
+            yield from complete(search, begin)
             self.held = self.level.best.get(held.path[0].action)
             if search.spent[LONG] < end:
                 yield from self.explore_until(end)
@@ -104,7 +104,7 @@ class Scout:
             chosen = self.propose() if chosen is None else chosen
             self.tried.append(chosen)
             walk = Walk(search, chosen, LONG, self.level)
-            yield from walk_all(search, [walk])
+            yield from complete(search, [walk])
             self.low, self.high = min(self.low, walk.value), max(self.high, walk.value)
 
     def propose(self) -> list[Any]:

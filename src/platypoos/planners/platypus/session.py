@@ -7,24 +7,25 @@ import time
 from collections.abc import Callable, Generator
 from typing import Any
 
+from platypoos.checking.watch import Watch
 from platypoos.checks import same
 from platypoos.errors import ModelError
 from platypoos.graph import Edge, Graph, State
-from platypoos.ledger.tree import Tree
 from platypoos.models.advice import Advisor
 from platypoos.models.base import Access, actions_of, said_of_one
 from platypoos.models.keys import key_of
 from platypoos.models.points import has_points
-from platypoos.plan import CLEAR
 from platypoos.planners.platypus.confidence import can_tell, confidence
 from platypoos.planners.platypus.decision import describe, spanning_tree
 from platypoos.planners.platypus.plan import Search
 from platypoos.planners.platypus.reaching import numbers_of
 from platypoos.planners.platypus.rules import Rules
 from platypoos.planners.platypus.scenarios import Scenarios, scenarios_for
+from platypoos.results import CLEAR
 from platypoos.search.base import Task
-from platypoos.simulator import Simulator, Watch, fitting
+from platypoos.simulator import Simulator, fitting
 from platypoos.simulator.pace import never
+from platypoos.trees.tree import Tree
 
 FIRST_PART = 16
 """With a clock: calls for each action in the first part of a plan. A later part has the calls that

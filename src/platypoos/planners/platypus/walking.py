@@ -89,12 +89,12 @@ class Walk:
         return self.level.length - len(self.path)
 
 
-def walk(search: Search, sequences: list[list[Any]], payer: str = OTHERS) -> Asking:
+def walk_all(search: Search, sequences: list[list[Any]], payer: str = OTHERS) -> Asking:
     """Walk sequences to their ends, all at once."""
-    yield from walk_all(search, [Walk(search, actions, payer) for actions in sequences])
+    yield from complete(search, [Walk(search, actions, payer) for actions in sequences])
 
 
-def walk_all(search: Search, walks: list[Walk]) -> Asking:
+def complete(search: Search, walks: list[Walk]) -> Asking:
     """The same with walks that were made already."""
     search.walks += walks
     while any(walk in search.walks for walk in walks):
@@ -118,16 +118,16 @@ def advance(
         most = max(most, min(walk.left for walk in search.walks))
     taken = {(one.state, one.request.actions[0]) for one in batch if one.request.actions}
     asking = []
-    for walk_ in search.walks:
-        state, action = walk_.at, walk_.action
+    for walk in search.walks:
+        state, action = walk.at, walk.action
         if state is None or (state, action) in taken:
             continue
         taken.add((state, action))
-        t, steps = len(walk_.path), walk_.left
+        t, steps = len(walk.path), walk.left
         if not graph.open_loop:
             steps = min(graph.tail, steps, most)
-        asking.append(walk_)
-        asked.append(search.request(state, walk_.actions[t : t + steps], steps, 1, walk_.payer))
+        asking.append(walk)
+        asked.append(search.request(state, walk.actions[t : t + steps], steps, 1, walk.payer))
     if not asked:
         return []
     replies = yield asked
@@ -139,7 +139,7 @@ def advance(
             answers.append(paths)
         elif paths:
             take_steps(search, asking[place - len(batch)], paths[-1], new=graph.known > known)
-    search.walks = [walk_ for walk_ in search.walks if goes_on(search, walk_)]
+    search.walks = [walk for walk in search.walks if goes_on(search, walk)]
     return answers
 
 
@@ -156,54 +156,54 @@ def start_walks(search: Search) -> None:
             room -= 1
 
 
-def goes_on(search: Search, walk_: Walk) -> bool:
+def goes_on(search: Search, walk: Walk) -> bool:
     """Go along known steps; a walk that has come to its end is compared with others."""
-    if walk_.is_over:
+    if walk.is_over:
         return False
-    walk_.at, walk_.action = follow(search, walk_)
-    if walk_.at is not None and walk_.left > 0:
+    walk.at, walk.action = follow(search, walk)
+    if walk.at is not None and walk.left > 0:
         return True
-    finish(search, walk_)
+    finish(search, walk)
     return False
 
 
-def take_steps(search: Search, walk_: Walk, path: Path, *, new: bool) -> None:
+def take_steps(search: Search, walk: Walk, path: Path, *, new: bool) -> None:
     """What was played of a walk."""
-    walk_.found = walk_.found or new
+    walk.found = walk.found or new
     if not search.graph.open_loop:
-        walk_.path += path
+        walk.path += path
         return
-    walk_.is_over = True  # it was walked as a whole
+    walk.is_over = True  # it was walked as a whole
     taken = [edge.action for edge in path]
     if taken:
-        planned = taken + walk_.actions[len(taken) :]
-        walk_.path = path[: walk_.level.length]
-        compare(search, walk_, planned)
+        planned = taken + walk.actions[len(taken) :]
+        walk.path = path[: walk.level.length]
+        compare(search, walk, planned)
 
 
-def finish(search: Search, walk_: Walk) -> None:
+def finish(search: Search, walk: Walk) -> None:
     """Compare a walk that has come to its end."""
-    walk_.is_over = True
-    planned = walk_.actions + walk_.beyond
+    walk.is_over = True
+    planned = walk.actions + walk.beyond
     if search.rule is not None or search.graph.legal_actions is not None:
-        planned = [edge.action for edge in walk_.path] + planned[len(walk_.path) :]
-    if walk_.by_chance:
-        note_return(search, walk_.path)
-    compare(search, walk_, planned)
+        planned = [edge.action for edge in walk.path] + planned[len(walk.path) :]
+    if walk.by_chance:
+        note_return(search, walk.path)
+    compare(search, walk, planned)
 
 
-def compare(search: Search, walk_: Walk, planned: list[Any]) -> None:
+def compare(search: Search, walk: Walk, planned: list[Any]) -> None:
     """Compare a sequence that was walked with the others of its level."""
-    if walk_.payer == CHANGES:
-        search.idle = 0 if walk_.found else search.idle + 1
-    walk_.value = consider(
-        search, walk_.level, planned, walk_.path, is_rule=walk_.is_rule, finder=walk_.payer
+    if walk.payer == CHANGES:
+        search.idle = 0 if walk.found else search.idle + 1
+    walk.value = consider(
+        search, walk.level, planned, walk.path, is_rule=walk.is_rule, finder=walk.payer
     )
 
 
-def follow(search: Search, walk_: Walk) -> tuple[State | None, Any]:
+def follow(search: Search, walk: Walk) -> tuple[State | None, Any]:
     """Go along known steps; returns the state where something is unknown, and the action there."""
-    path, actions, length = walk_.path, walk_.actions, walk_.level.length
+    path, actions, length = walk.path, walk.actions, walk.level.length
     state = path[-1].after if path else search.graph.root
     for action in actions[len(path) :]:
         if state is None:
@@ -244,11 +244,11 @@ def new_walk(search: Search) -> Walk | None:
     """
     due = sum(walk.left for walk in search.walks)
     while search.queue:
-        walk_ = search.queue.pop(0)
-        follow(search, walk_)
-        fits = search.calls + due + walk_.left <= search.walks_until
-        if fits and (walk_.payer != CHALLENGES or may_pay(search, CHALLENGES)):
-            return walk_
+        walk = search.queue.pop(0)
+        follow(search, walk)
+        fits = search.calls + due + walk.left <= search.walks_until
+        if fits and (walk.payer != CHALLENGES or may_pay(search, CHALLENGES)):
+            return walk
     while search.idle < search.rules.idle and search.spent[CHANGES] < search.limit[CHANGES]:
         made = variation(search)
         if made is None:

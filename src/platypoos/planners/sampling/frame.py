@@ -18,17 +18,17 @@ from numpy.typing import NDArray
 
 from platypoos.checks import check_count
 from platypoos.errors import InvalidArgument, ModelError
-from platypoos.ledger.tree import ROOT, TERMINAL, Tree, make_tree, set_node, set_root
 from platypoos.models.advice import Advisor
 from platypoos.models.base import Access, actions_of
 from platypoos.models.failures import located
 from platypoos.models.points import Point, as_action, pointed
-from platypoos.plan import Plan
 from platypoos.planners.platypus.session import Clock
+from platypoos.results import Plan
 from platypoos.search.base import Planner, Task
 from platypoos.simulator import Request, Simulator
 from platypoos.simulator.requests import Walk
 from platypoos.spaces import Box, Space, Tried
+from platypoos.trees.tree import ROOT, TERMINAL, Tree, make_tree, set_node, set_root
 
 Floats = NDArray[np.float64]
 
@@ -38,8 +38,8 @@ BUDGET_STEPS, AT_LEAST = 4.0, 4
 """…but at most this many times N^¼ steps, and short enough that this many fit in the budget N."""
 WITHOUT_BUDGET = 3_000
 """The budget that sequences are as long as if there is only a deadline."""
-AT_ONCE = 32
-"""With a clock: sequences that are walked at once, at most."""
+AT_ONCE, FEWEST = 32, 8
+"""With a clock: sequences that are walked at once, at most; and how few, if calls are slow."""
 MOST_SHOWN = 4
 """First actions whose best sequence a plan shows, at most."""
 
@@ -318,10 +318,21 @@ def spend(search: Search, sampler: Sampler) -> None:
         left = simulator.left // length
         if left == 0 or (simulator.calls and clock.due()):
             return
-        number = min(left, AT_ONCE) if clock.runs else min(left, sizes.pop() if sizes else left)
+        if clock.runs:
+            number = min(left, at_once(clock.end - time.perf_counter(), simulator, length))
+        else:
+            number = min(left, sizes.pop() if sizes else left)
         batch = search.walk(np.clip(sampler.draw(number), -1.0, 1.0))
         if len(batch.values):
             sampler.learn(batch)
+
+
+def at_once(seconds: float, simulator: Simulator, length: int) -> int:
+    """With a clock: how many sequences to walk at once, so that there are several iterations."""
+    pace = simulator.pace.seconds
+    if pace == 0.0:
+        return FEWEST
+    return int(min(AT_ONCE, max(FEWEST, 0.5 * seconds / (pace * length))))
 
 
 def task_end(clock: Clock) -> float | None:

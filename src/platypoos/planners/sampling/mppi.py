@@ -9,7 +9,6 @@ from typing import Any, ClassVar
 import numpy as np
 
 from platypoos.checks import check_number
-from platypoos.plan import Plan
 from platypoos.planners.sampling.frame import (
     Batch,
     BoxPlanner,
@@ -20,6 +19,7 @@ from platypoos.planners.sampling.frame import (
     shifted,
 )
 from platypoos.planners.sampling.noise import coloured
+from platypoos.results import Plan
 from platypoos.search.base import Task
 
 
@@ -50,7 +50,7 @@ class MPPI(BoxPlanner):
 
     >>> import platypoos as pp
     >>> model = pp.FunctionModel(lambda x, a, rng: (x + a, -abs(x + a), False), pp.Box(-1, 1), 3.0)
-    >>> plan = pp.MPPI(discount=0.9).plan(model, budget=1_000, seed=0)
+    >>> plan = pp.planners.MPPI(discount=0.9).plan(model, budget=1_000, seed=0)
     >>> plan.calls <= 1_000, plan.action < -0.2
     (True, True)
     """

@@ -9,8 +9,8 @@ from typing import Any, ClassVar
 import numpy as np
 
 from platypoos.checks import check_count, check_number
-from platypoos.plan import Plan
 from platypoos.planners.sampling.frame import Batch, BoxPlanner, Floats, Sampler, plan_in_box
+from platypoos.results import Plan
 from platypoos.search.base import Task
 
 
@@ -39,7 +39,7 @@ class PredictiveSampling(BoxPlanner):
 
     >>> import platypoos as pp
     >>> model = pp.FunctionModel(lambda x, a, rng: (x + a, -abs(x + a), False), pp.Box(-1, 1), 3.0)
-    >>> plan = pp.PredictiveSampling(discount=0.9).plan(model, budget=1_000, seed=0)
+    >>> plan = pp.planners.PredictiveSampling(discount=0.9).plan(model, budget=1_000, seed=0)
     >>> plan.calls <= 1_000, plan.action < -0.2
     (True, True)
     """
