@@ -277,7 +277,8 @@ TEXT = """# Workers
 
 `python benchmarks/workers.py`. A call sleeps; plans have {calls} calls. The figures say how many
 times as fast a plan is as its calls one after the other, at their best. Every plan was the same on
-all executors, and without one. Measured on {cores} cores that did other things too. How to use workers: [Use workers for a slow simulator](../howto/slow-simulators.md).
+all executors, and without one. Measured on {cores} cores that did other things too.
+How to use workers: [Use workers for a slow simulator](../howto/slow-simulators.md).
 
 ![Speed-up against workers](workers.png)
 
