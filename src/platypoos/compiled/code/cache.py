@@ -69,7 +69,10 @@ def _stamp(module: Path) -> str:
         file = waiting.pop()
         seen.add(file)
         waiting |= sources[file][1] - seen
-    digest = hashlib.sha256()
+    # An index names the modules of its types: it cannot be read when one of them is gone.
+    package = Path(__file__).parents[2]
+    names = sorted(file.relative_to(package).as_posix() for file in package.rglob("*.py"))
+    digest = hashlib.sha256("\n".join(names).encode())
     for file in sorted(seen):
         digest.update(sources[file][0])
     if module not in sources and module.is_file():  # somebody else's, such as a planner of your own

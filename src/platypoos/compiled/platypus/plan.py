@@ -108,7 +108,7 @@ def begin(search: Search, most: float) -> bool:
             put_under_way(search, give(search, seeds[i : i + 1], 1, OTHERS), waits)
         done += width
         if not waits:
-            return True
+            return advance(search)  # now, so that ties are not decided by the tree's order
         if not walk(search):
             return False
         if at.leader != NONE and at.calls >= most:

@@ -226,6 +226,7 @@ class Search:
             seeds = seeds[width:]
             if not seeds:  # the other explorers need not wait for the last ones
                 self.walks += [Walk(self, actions, OTHERS) for actions in first]
+                yield from advance(self)  # now, so that ties are not decided by the tree's order
                 return
             yield from walk_all(self, first)
             first = []
