@@ -470,7 +470,7 @@ def test_the_others_are_answered_before_a_request_is_given_up():
 
     batch = [Request(n, [0, 0], 2) for n in range(20)]
     sim = simulator(executor=Deadly())
-    with pytest.raises(pp.WorkerError, match="from state 7 ") as caught:
+    with pytest.raises(pp.errors.WorkerError, match="from state 7 ") as caught:
         sim.run(batch)
     assert [len(walks) for walks in caught.value.replies] == [1] * 7 + [0] + [1] * 12
     assert sim.calls == 40
