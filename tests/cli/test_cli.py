@@ -110,7 +110,8 @@ def test_the_planners_are_listed(capsys):
 
 
 def test_what_platypus_tells(capsys):
-    assert main(["plan", "--planner", "platypus", "--noise", "10", "--budget", "1000"]) == 0
+    # With this noise 20 of 20 seeds are clear; with three times as much 15 of 20.
+    assert main(["plan", "--planner", "platypus", "--noise", "3", "--budget", "1000"]) == 0
     out = capsys.readouterr().out
     assert " with 95 %)" in out
     assert "clear: more calls hardly change it" in out

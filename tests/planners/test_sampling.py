@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import platypoos as pp
-from platypoos.planners.sampling.frame import shifted, usual_length
+from platypoos.planners.sampling.frame import FEWEST, shifted, usual_length
 from platypoos.planners.sampling.gaussian import Gaussian
 from platypoos.planners.sampling.noise import coloured
 from platypoos.planners.sampling.predictive import between_knots
@@ -551,10 +551,14 @@ def test_deadlines_and_stops(kind):
     assert 1 <= len(plan.actions) <= usual_length(0.9, 3_000)
     stopped = kind(0.9).plan(model_of(), budget=None, stop=lambda calls: calls >= 200, seed=0)
     assert 200 <= stopped.calls < 2_000
-    both = kind(0.9).plan(model_of(), budget=150, stop=lambda calls: False, seed=0)
-    assert 130 < both.calls <= 150
-    whole = kind(0.9).plan(model_of(), budget=150, seed=0)
-    np.testing.assert_allclose(both.action, whole.action)  # so few are one batch
+    few = FEWEST * usual_length(0.9, 100)  # one batch, with a clock too
+    assert few == 96
+    both = kind(0.9).plan(model_of(), budget=100, stop=lambda calls: False, seed=0)
+    whole = kind(0.9).plan(model_of(), budget=100, seed=0)
+    assert both.calls == whole.calls == few
+    np.testing.assert_allclose(both.action, whole.action)
+    more = kind(0.9).plan(model_of(), budget=150, stop=lambda calls: False, seed=0)
+    assert 130 < more.calls <= 150
 
 
 @pytest.mark.parametrize("kind", [pp.planners.MPPI, pp.planners.PredictiveSampling])
