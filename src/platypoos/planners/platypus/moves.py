@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 class ListMoves:
     """Moves of a finite list of actions, which are numbers here."""
 
+    whole = False
+
     def __init__(self, graph: Graph, rng: random.Random) -> None:
         self.graph, self.random = graph, rng
 

@@ -188,8 +188,7 @@ class Search:
         length = self.level.length
         longest = max(length, self.scout.restart(self.far(), budget))
         self.power = [graph.discount**t for t in range(longest + 1)]
-        share = rules.batch_share / (2.0 if graph.endless else 1.0)
-        self.width = max(1, min(rules.most_walks, int(share * budget / length)))
+        self.width = self.width_for(budget)
         self.stage = max(2 * actions, budget // rules.stages)
         if not graph.endless:  # in a box the scout must have its turn often
             self.stage = max(self.stage, self.width * length // 2)
@@ -232,6 +231,20 @@ class Search:
             first = []
             if level.leader is not None and self.calls >= most:
                 return
+
+    def width_for(self, budget: int) -> int:
+        """How many walks are under way at the same time.
+
+        Walks that are under way know nothing of each other. Where one entry of an action is changed
+        at a time, what is better must be added up one by one. So there are as many rounds as walks.
+        """
+        rules, length = self.rules, self.level.length
+        share, most = rules.batch_share, rules.most_walks
+        if self.graph.endless:
+            share /= 2.0
+            if self.moves.whole:
+                most = min(most, math.isqrt(budget // length))
+        return max(1, min(most, int(share * budget / length)))
 
     def length_for(self, budget: int) -> int:
         """How long sequences are.

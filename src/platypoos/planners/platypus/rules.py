@@ -26,7 +26,7 @@ class Rules:
     """Share of the calls, at most, for the greedy sequence; less while it does not lead."""
     batch_share: float = 0.5
     """The walks that are under way at the same time may take this share of the calls; half as much
-    in a box, where they are shorter…"""
+    in a box, where they are shorter; fewer in a large ``MultiDiscrete``…"""
     most_walks: int = 64
     """…and there are so many at most."""
     stretch: int = 1
