@@ -15,6 +15,7 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # so it is in the backgro
 from random_trees import can_use
 
 from platypoos.compiled.code import notice
+from platypoos.search.base import REGISTERED
 
 notice.WORTH_A_LINE = math.inf  # how long the compiler takes must not decide what is printed
 
@@ -30,6 +31,16 @@ def pytest_collection_modifyitems(config, items):
             item.add_marker("browser")
     config.hook.pytest_deselected(items=left_out)
     items[:] = kept
+
+
+@pytest.fixture(autouse=True)
+def planners_of_a_test_are_forgotten():
+    """A planner registers itself, also one that a test or a page defines."""
+    before = dict(REGISTERED)
+    yield
+    ours = {n: kind for n, kind in REGISTERED.items() if kind.__module__.startswith("platypoos.")}
+    REGISTERED.clear()
+    REGISTERED.update(ours | before)
 
 
 @pytest.fixture(scope="module")
