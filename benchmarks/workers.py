@@ -363,8 +363,11 @@ def draw(rows: dict[tuple[Any, ...], dict[str, Any]]) -> None:
         axis.set_xlabel("workers")
     for axis in axes[:, 0]:
         axis.set_ylabel("times as fast as one by one")
-    handles, labels = axes[0, 0].get_legend_handles_labels()
-    figure.legend(handles, labels, loc="lower center", ncols=4, frameon=False)
+    lines: dict[str, Any] = {}  # not every planner has been measured everywhere
+    for axis in axes.flat:
+        handles, labels = axis.get_legend_handles_labels()
+        lines |= dict(zip(labels, handles, strict=True))
+    figure.legend(lines.values(), lines.keys(), loc="lower center", ncols=4, frameon=False)
     figure.suptitle("Threads (solid), processes (dashed), a local Dask cluster (stars)")
     figure.tight_layout(rect=(0, 0.07, 1, 1))
     figure.savefig(PICTURE, dpi=110)
